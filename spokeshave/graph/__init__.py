@@ -1,0 +1,28 @@
+"""The frozen picture of a model: nodes and values without any framework behind them."""
+
+from spokeshave.graph.blocks import Bias, Block, block_of
+from spokeshave.graph.check import check, problems
+from spokeshave.graph.cost import Cost, NodeCost, cost
+from spokeshave.graph.pattern import Match, Step, match
+from spokeshave.graph.text import diff, to_text
+from spokeshave.graph.view import GraphView, Node, Value, ViewBuilder
+
+__all__ = [
+    "Bias",
+    "Block",
+    "Cost",
+    "GraphView",
+    "Match",
+    "Node",
+    "NodeCost",
+    "Step",
+    "Value",
+    "ViewBuilder",
+    "block_of",
+    "check",
+    "cost",
+    "diff",
+    "match",
+    "problems",
+    "to_text",
+]

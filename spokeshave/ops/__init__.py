@@ -1,0 +1,15 @@
+"""Facts about operators, one row each; whoever decides something reads them here."""
+
+from spokeshave.ops._facts import (
+    Attrs,
+    Axis,
+    ChannelFlow,
+    OpFacts,
+    Shape,
+    Sign,
+)
+from spokeshave.registry import Shelf
+
+OPS: Shelf[OpFacts] = Shelf("op", "spokeshave.ops", OpFacts)
+
+__all__ = ["OPS", "Attrs", "Axis", "ChannelFlow", "OpFacts", "Shape", "Sign"]

@@ -1,0 +1,58 @@
+"""The columns of the op table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Optional
+
+Attrs = Mapping[str, Any]
+Shape = tuple[int, ...]
+
+
+class ChannelFlow(Enum):
+    """What an op does to channels on their way through."""
+
+    MIXES = "mixes"  # every channel of the result depends on every channel of the operand
+    KEEPS = "keeps"  # channel i of the result depends on channel i of each operand alone
+    RESHAPES = "reshapes"  # values move to other places, none is changed
+    MAKES = "makes"  # no operand carries channels: a constant
+    REDUCES = "reduces"  # the channels of the operand end here (a loss, a mean over all)
+
+
+class Sign(Enum):
+    """What is known of the sign of a result before any data is seen."""
+
+    ANY = "any"
+    NONNEGATIVE = "nonnegative"
+    AS_INPUTS = "as-inputs"  # nonnegative when all data operands are
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Along which axes of a weight the output and the input channels lie."""
+
+    out: int
+    into: int
+
+
+@dataclass(frozen=True)
+class OpFacts:
+    """What is true of an op, whoever asks. Facts that hang on attributes are functions of them.
+
+    `data` names the operands that carry values through; `weight` the one that may be a weight;
+    `passes_values` says that every result is one of the operand's values (or the zero that pads them).
+    """
+
+    name: str
+    doc: str
+    flow: ChannelFlow
+    data: tuple[str, ...] = ("x",)
+    weight: Optional[str] = None
+    weight_axis: Optional[Callable[[Attrs], Axis]] = None
+    channel_axis: Callable[[Attrs, int], int] = lambda attrs, rank: 1
+    macs: Callable[[Attrs, Mapping[str, Shape]], int] = lambda attrs, shapes: 0
+    sign: Sign = Sign.ANY
+    passes_values: Callable[[Attrs], bool] = lambda attrs: False
+    is_activation: bool = False  # engines fuse it into the op before it

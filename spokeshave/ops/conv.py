@@ -1,0 +1,46 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from spokeshave.ops._facts import Attrs, Axis, ChannelFlow, OpFacts, Shape
+
+
+def channel_axis(attrs: Attrs, rank: int) -> int:
+    """Axis 1, or the last one in the NHWC layout."""
+    return rank - 1 if attrs.get("data_format") == "NHWC" else 1
+
+
+def _weight_axis(attrs: Attrs) -> Axis:
+    # Filters are stored [out, in / groups, height, width] in either data format.
+    return Axis(out=0, into=1)
+
+
+def _macs(attrs: Attrs, shapes: Mapping[str, Shape]) -> int:
+    # Each element of the result sums one filter: in / groups times the window.
+    return prod(shapes["out"]) * prod(shapes["filter"][1:])
+
+
+CONV = OpFacts(
+    name="pd_op.conv2d",
+    doc="A 2-D convolution; grouped where `groups` is above one. Its bias is a separate `add`.",
+    flow=ChannelFlow.MIXES,
+    data=("input",),
+    weight="filter",
+    weight_axis=_weight_axis,
+    channel_axis=channel_axis,
+    macs=_macs,
+)
+
+DEPTHWISE_CONV = OpFacts(
+    name="pd_op.depthwise_conv2d",
+    doc="A 2-D convolution with one group per input channel: channels do not mix.",
+    flow=ChannelFlow.KEEPS,
+    data=("input",),
+    weight="filter",
+    weight_axis=_weight_axis,
+    channel_axis=channel_axis,
+    macs=_macs,
+)

@@ -1,0 +1,13 @@
+"""Normalisations."""
+
+from __future__ import annotations
+
+from spokeshave.ops._facts import ChannelFlow, OpFacts
+from spokeshave.ops.conv import channel_axis
+
+BATCH_NORM = OpFacts(
+    name="pd_op.batch_norm_",
+    doc="Batch normalisation. In test mode a scale and a shift per channel, which folds into the weights before it.",
+    flow=ChannelFlow.KEEPS,
+    channel_axis=channel_axis,
+)
