@@ -16,23 +16,24 @@ T = TypeVar("T")
 
 
 class Shelf(Generic[T]):
-    """All plug-ins of one kind: the instances of `kind` that the modules of a package define.
+    """All plug-ins of one kind: what `find` sees in each module of a package, by name.
 
     A new one is one file in that folder; nothing else names it. Modules are imported at the first look.
+    `find` is `instances(kind)`, `made(kind)` or `classes(kind)`.
 
     >>> from spokeshave.ops import OPS
     >>> OPS["pd_op.relu"].name
     'pd_op.relu'
     """
 
-    def __init__(self, what: str, package: str, kind: type[T]) -> None:
-        self.what, self.package, self._kind = what, package, kind
+    def __init__(self, what: str, package: str, find: Callable[[str], list[T]]) -> None:
+        self.what, self.package, self._find = what, package, find
 
     @cached_property
     def _items(self) -> dict[str, T]:
         found: dict[str, T] = {}
         for module in _modules(self.package):
-            for item in _defined_in(module, self._kind):
+            for item in self._find(module):
                 name = item.name  # type: ignore[attr-defined]
                 if found.setdefault(name, item) is not item:
                     raise NameTaken(what=self.what, name=name, module=module)
@@ -89,12 +90,22 @@ def _modules(package: str) -> list[str]:
     return [f"{package}.{m.name}" for m in pkgutil.iter_modules(folder.__path__) if not m.name.startswith("_")]
 
 
-def _defined_in(module: str, kind: type[T]) -> list[T]:
-    contents = vars(importlib.import_module(module))
-    own = [c() for c in contents.values() if _is_plugin_class(c, kind, module)]
-    return own + [v for v in contents.values() if isinstance(v, kind)]
+def instances(kind: type[T]) -> Callable[[str], list[T]]:
+    """Finds the objects of a kind that a module defines or lists, such as rows of a table."""
+    return lambda module: [v for v in vars(importlib.import_module(module)).values() if isinstance(v, kind)]
 
 
-def _is_plugin_class(item: object, kind: type, module: str) -> bool:
-    is_own = inspect.isclass(item) and issubclass(item, kind) and item.__module__ == module
-    return is_own and not inspect.isabstract(item)
+def made(kind: type[T]) -> Callable[[str], list[T]]:
+    """Finds the concrete subclasses that a module defines, and makes one of each."""
+    return lambda module: [found() for found in classes(kind)(module)]
+
+
+def classes(kind: type[T]) -> Callable[[str], list[type[T]]]:
+    """Finds the concrete subclasses that a module defines."""
+
+    def find(module: str) -> list[type[T]]:
+        contents = vars(importlib.import_module(module)).values()
+        own = [c for c in contents if inspect.isclass(c) and issubclass(c, kind) and c.__module__ == module]
+        return [c for c in own if not inspect.isabstract(c)]
+
+    return find

@@ -8,8 +8,8 @@ from spokeshave.ops._facts import (
     Shape,
     Sign,
 )
-from spokeshave.registry import Shelf
+from spokeshave.registry import Shelf, instances
 
-OPS: Shelf[OpFacts] = Shelf("op", "spokeshave.ops", OpFacts)
+OPS: Shelf[OpFacts] = Shelf("op", "spokeshave.ops", instances(OpFacts))
 
 __all__ = ["OPS", "Attrs", "Axis", "ChannelFlow", "OpFacts", "Shape", "Sign"]

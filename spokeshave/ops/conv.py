@@ -25,7 +25,8 @@ def _macs(attrs: Attrs, shapes: Mapping[str, Shape]) -> int:
 
 CONV = OpFacts(
     name="pd_op.conv2d",
-    doc="A 2-D convolution; grouped where `groups` is above one. Its bias is a separate `add`.",
+    doc="A 2-D convolution. With `groups` above one channels mix within a group. "
+    "Its bias is a separate `add`.",
     flow=ChannelFlow.MIXES,
     data=("input",),
     weight="filter",
@@ -36,7 +37,8 @@ CONV = OpFacts(
 
 DEPTHWISE_CONV = OpFacts(
     name="pd_op.depthwise_conv2d",
-    doc="A 2-D convolution with one group per input channel: channels do not mix.",
+    doc="A 2-D convolution with one group per input channel: channels do not mix. "
+    "A filter that makes n channels of each reads channel i // n for its channel i.",
     flow=ChannelFlow.KEEPS,
     data=("input",),
     weight="filter",

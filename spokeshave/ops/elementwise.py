@@ -1,4 +1,4 @@
-"""Ops that work on each element, and the sums of two tensors."""
+"""Ops that work on each element of one tensor, or on each pair of two."""
 
 from __future__ import annotations
 
@@ -42,4 +42,47 @@ DROPOUT = OpFacts(
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
     passes_values=lambda attrs: bool(attrs.get("is_test")) and attrs.get("mode") == "upscale_in_train",
+)
+
+MULTIPLY = OpFacts(
+    name="pd_op.multiply",
+    doc="`x * y`, element by element: a gate when `y` is computed, a scale when it is a parameter.",
+    flow=ChannelFlow.KEEPS,
+    data=("x", "y"),
+    sign=Sign.AS_INPUTS,
+)
+
+DIVIDE = OpFacts(
+    name="pd_op.divide",
+    doc="`x / y`, element by element; a division by zero gives infinity or NaN.",
+    flow=ChannelFlow.KEEPS,
+    data=("x", "y"),
+    sign=Sign.AS_INPUTS,
+)
+
+SCALE = OpFacts(
+    name="pd_op.scale",
+    doc="`x * scale + bias`, or `(x + bias) * scale`: two numbers for the whole tensor. "
+    "`scale` is an operand, so attributes do not tell its sign.",
+    flow=ChannelFlow.KEEPS,
+)
+
+ROUND = OpFacts(
+    name="pd_op.round",
+    doc="To the nearest number with `decimals` places, half to even.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+)
+
+CLIP = OpFacts(
+    name="pd_op.clip",
+    doc="`min(max(x, min), max)`. The bounds are operands, so attributes do not tell the sign.",
+    flow=ChannelFlow.KEEPS,
+)
+
+ABS = OpFacts(
+    name="pd_op.abs",
+    doc="`max(x, -x)`.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.NONNEGATIVE,
 )

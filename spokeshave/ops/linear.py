@@ -21,7 +21,8 @@ def _macs(attrs: Attrs, shapes: Mapping[str, Shape]) -> int:
 
 MATMUL = OpFacts(
     name="pd_op.matmul",
-    doc="`x @ y`. A Linear layer when `y` is a parameter, attention when it is not. Its bias is a separate `add`.",
+    doc="`x @ y`. A Linear layer when `y` is a parameter (with two axes), attention when it is not. "
+    "Its bias is a separate `add`. With `transpose_x` the channels of `x` lie on its last axis but one.",
     flow=ChannelFlow.MIXES,
     data=("x",),
     weight="y",

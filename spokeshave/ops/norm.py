@@ -7,7 +7,8 @@ from spokeshave.ops.conv import channel_axis
 
 BATCH_NORM = OpFacts(
     name="pd_op.batch_norm_",
-    doc="Batch normalisation. In test mode a scale and a shift per channel, which folds into the weights before it.",
+    doc="Batch normalisation. In test mode a scale and a shift per channel, "
+    "which fold into the weights before it.",
     flow=ChannelFlow.KEEPS,
     channel_axis=channel_axis,
 )

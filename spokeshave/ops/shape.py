@@ -27,15 +27,32 @@ FLATTEN = OpFacts(
 
 CONCAT = OpFacts(
     name="pd_op.concat",
-    doc="Tensors one behind the other along an axis, which is an operand.",
-    flow=ChannelFlow.KEEPS,
+    doc="Tensors one behind the other along an axis, which is an operand. Channel i of the result belongs to "
+    "channel i of each tensor only where that axis is not the channels'.",
+    flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
+    # Each result is a value of one of the tensors, but their ranges differ: nothing passes from one to all.
 )
 
 TRANSPOSE = OpFacts(
     name="pd_op.transpose",
     doc="Axes in another order.",
     flow=ChannelFlow.RESHAPES,
+    sign=Sign.AS_INPUTS,
+    passes_values=_always,
+)
+
+CAST = OpFacts(
+    name="pd_op.cast",
+    doc="The same numbers in another dtype, rounded toward zero when it is an integer one. "
+    "One that is too narrow wraps round, so nothing is known of the sign.",
+    flow=ChannelFlow.KEEPS,
+)
+
+ASSIGN_OUT = OpFacts(
+    name="pd_op.assign_out_",
+    doc="Copies `x` over the buffer at `output`: how a program updates its state.",
+    flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
     passes_values=_always,
 )
