@@ -1,0 +1,124 @@
+"""`Model`: a Paddle program with the scope it lives in, what goes in and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import paddle
+
+from spokeshave.errors.program import FetchUnknown
+from spokeshave.graph import GraphView
+from spokeshave.graph.view import Value as ViewValue
+from spokeshave.program.picture import Picture, take_picture
+from spokeshave.registry import nearest
+from spokeshave.seams import (
+    Operation,
+    Program,
+    Scope,
+    Value,
+    clone,
+    has_tensor,
+    read_tensor,
+    static_mode,
+    write_tensor,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model that verbs take and return; the only holder of Paddle objects.
+
+    It owns its scope, or borrows the user's (`borrows`): then verbs write new tensors into that scope,
+    so that a training and a test program share them. No verb changes a model that it was given.
+
+    >>> model = spokeshave.load("lenet")                      # doctest: +SKIP
+    >>> model.run({"image": np.zeros((1, 1, 28, 28), "float32")})  # doctest: +SKIP
+    """
+
+    program: Program
+    scope: Scope
+    fetches: tuple[tuple[str, Value], ...] = ()
+    borrows: bool = False
+    _executors: list[paddle.static.Executor] = field(default_factory=list, repr=False)
+
+    @cached_property
+    def picture(self) -> Picture:
+        """The view, with the Paddle object behind each id."""
+        return take_picture(self.program, self.fetches)
+
+    @property
+    def view(self) -> GraphView:
+        """The frozen picture of the forward part of the program."""
+        return self.picture.view
+
+    @property
+    def inputs(self) -> tuple[ViewValue, ...]:
+        """What the model takes: names, shapes, types."""
+        return tuple(self.view.value(name) for name in self.view.inputs)
+
+    @cached_property
+    def parameters(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shape and type of every parameter that the program declares, by name."""
+        return {p.id: (p.shape, p.dtype) for p in self.view.parameters}
+
+    def weight(self, name: str) -> np.ndarray:
+        """A copy of one parameter."""
+        return read_tensor(self.scope, name)
+
+    def holds(self, name: str) -> bool:
+        """Whether the scope has a tensor of that name."""
+        return has_tensor(self.scope, name)
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """Copies of all parameters, by name."""
+        return {name: self.weight(name) for name in self.parameters}
+
+    def run(
+        self, feed: Mapping[str, np.ndarray], values: Sequence[str] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Runs the model once; `values` are names of outputs or ids of inner values, by default all outputs."""
+        names = [name for name, _ in self.view.outputs] if values is None else list(values)
+        targets = [self._target(name) for name in dict.fromkeys(names)]
+        for name in self.parameters:
+            self._require(name)
+        with static_mode(), paddle.static.scope_guard(self.scope):
+            results = self._executor.run(self.program, feed=dict(feed), fetch_list=targets)
+        return dict(zip(dict.fromkeys(names), map(np.asarray, results)))
+
+    def copy(self) -> Model:
+        """A model of its own with the same program and numbers; a borrowed scope stays borrowed."""
+        program, mapping = clone(self.program)
+        fetches = tuple((name, mapping.look_up(value)) for name, value in self.fetches)
+        if self.borrows:
+            return Model(program, self.scope, fetches, borrows=True)
+        scope = paddle.static.Scope()
+        for name in self.parameters:
+            write_tensor(scope, name, self.weight(name))
+        return Model(program, scope, fetches)
+
+    def op(self, node_id: str) -> Operation:
+        """The Paddle op behind a node."""
+        self.view.node(node_id)
+        return self.picture.ops[node_id]
+
+    @property
+    def _executor(self) -> paddle.static.Executor:
+        # An Executor per model: it caches what it compiled by program, and goes when the model goes.
+        if not self._executors:
+            with static_mode():
+                self._executors.append(paddle.static.Executor(paddle.CPUPlace()))
+        return self._executors[0]
+
+    def _target(self, name: str) -> Value:
+        value_id = dict(self.view.outputs).get(name, name)
+        if value_id not in self.picture.values:
+            known = [n for n, _ in self.view.outputs] + list(self.picture.values)
+            raise FetchUnknown(name=name, nearest=nearest(name, known))
+        return self.picture.values[value_id]
+
+    def _require(self, name: str) -> None:
+        if not has_tensor(self.scope, name):
+            read_tensor(self.scope, name)

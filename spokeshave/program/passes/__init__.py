@@ -1,0 +1,1 @@
+"""Passes over a model, one a file."""

@@ -1,0 +1,223 @@
+"""Rewrites of a model: what to look for, when to refuse, what to put there; checked after each pass."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from spokeshave.graph import GraphView, Match, Node, Step, check, match
+from spokeshave.program.model import Model
+from spokeshave.program.picture import DATA_OPS, PARAMETER, Picture, operands_reading
+from spokeshave.registry import Shelf, made
+from spokeshave.report import Reason, Report, Row
+from spokeshave.seams import (
+    Operation,
+    Program,
+    Value,
+    building,
+    erase,
+    erase_tensors,
+    has_tensor,
+    insert_after,
+    insert_before,
+    is_absent,
+    new_parameter,
+    read_tensor,
+    write_tensor,
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A place that a rewrite's pattern matches, with the view it was found in."""
+
+    view: GraphView
+    match: Match
+
+    def __getattr__(self, step: str) -> Node | None:
+        return self.match.get(step)
+
+    def declined(self, code: str, node: Node, text: str) -> Reason:
+        """Why this place is left as it is."""
+        return Reason(code, text, node.id)
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """A new model, the places that were changed, and a reason for each that was not."""
+
+    model: Model
+    name: str
+    changed: tuple[str, ...]
+    declined: tuple[Reason, ...]
+
+    def report(self) -> Report:
+        """What the pass did, as a report."""
+        facts = {f"{self.name}_found": len(self.changed) + len(self.declined), self.name: len(self.changed)}
+        return Report(self.name, dict(facts), tuple(Row(c, self.name) for c in self.changed), self.declined)
+
+
+class Rewrite(ABC):
+    """One rule of rewriting: a chain of ops to look for, a named refusal, and what to do.
+
+    Gives for nothing: a check of the graph after it, a list of what was changed and declined.
+    """
+
+    name: ClassVar[str]
+    steps: ClassVar[tuple[Step, ...]]
+
+    @abstractmethod
+    def check(self, found: Found) -> Reason | None:
+        """Why this place must be left alone, or None."""
+
+    @abstractmethod
+    def apply(self, found: Found, editor: Editor) -> None:
+        """Changes the place."""
+
+
+PASSES: Shelf[Rewrite] = Shelf("pass", "spokeshave.program.passes", made(Rewrite))
+
+
+class Editor:
+    """Changes a copy of a model. Ids are those of the view that the copy had at the start."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model.copy()
+        self._picture = self._model.picture
+        self._outputs = dict(self._model.fetches)
+        ops = self._model.program.global_block().ops
+        self._unread = {op.id() for op in ops if _is_dead(op, set())}
+
+    @property
+    def view(self) -> GraphView:
+        """The view before any change."""
+        return self._picture.view
+
+    @property
+    def picture(self) -> Picture:
+        """The view before any change, with the Paddle objects, which live on."""
+        return self._picture
+
+    @property
+    def program(self) -> Program:
+        """The program under edit."""
+        return self._model.program
+
+    def value(self, value_id: str) -> Value:
+        """The Paddle value behind an id."""
+        return self._picture.values[value_id]
+
+    def weight(self, name: str) -> np.ndarray:
+        """A copy of a parameter of the edited model."""
+        return read_tensor(self._model.scope, name)
+
+    def set_weight(self, name: str, array: np.ndarray) -> None:
+        """Gives a parameter other numbers of the same shape and type."""
+        write_tensor(self._model.scope, name, array)
+
+    def holds(self, name: str) -> bool:
+        """Whether the scope has a tensor of that name."""
+        return has_tensor(self._model.scope, name)
+
+    def parameter(self, name: str, array: np.ndarray, *, keep: bool = False) -> Value:
+        """A new parameter with these numbers; with `keep`, those that the scope already has win."""
+        if not (keep and self.holds(name)):
+            write_tensor(self._model.scope, name, array)
+        with building(self._model.program):
+            return new_parameter(name, array.shape, str(array.dtype))
+
+    def before(self, node: Node, build: Callable[[], Value]) -> Value:
+        """What `build` makes, placed before a node."""
+        with building(self._model.program):
+            insert_before(self._picture.ops[node.id])
+            return build()
+
+    def after(self, value_id: str, build: Callable[[], Value]) -> Value:
+        """What `build` makes, placed right after a value is made (first of all for inputs and parameters)."""
+        value = self._picture.values[value_id]
+        with building(self._model.program):
+            insert_after(value.get_defining_op())
+            return build()
+
+    def rewire(self, value_id: str, to: Value, readers: Sequence[Node] | None = None) -> None:
+        """Makes nodes read `to` in place of a value: those given, or all and the model's outputs."""
+        view = self._picture.view
+        for node in view.readers(value_id) if readers is None else readers:
+            for op, position in operands_reading(self._picture, node, value_id):
+                op.operand(position).set_source(to)
+        if readers is None:
+            shown = {name for name, shown in view.outputs if shown == value_id}
+            self._outputs.update({name: to for name in shown & set(self._outputs)})
+
+    def op(self, node: Node) -> Operation:
+        """The Paddle op behind a node."""
+        return self._picture.ops[node.id]
+
+    def gradients_of(self, node: Node) -> list[Operation]:
+        """The gradient ops of a node: those of its kind that read what it reads."""
+        op = self.op(node)
+        sources = dict(zip(op.get_input_names(), op.operands_source()))
+        name = f"{op.name().rstrip('_')}_grad"
+        readers = [r for v in sources.values() if not is_absent(v) for r in v.all_used_ops()]
+        unique = {r.id(): r for r in readers if r.name() == name}
+        return [r for r in unique.values() if _shares_operands(r, sources)]
+
+    def erase(self, node: Node) -> None:
+        """Removes a node that nobody reads any more."""
+        with building(self._model.program):
+            erase(self._picture.ops[node.id])
+
+    def finish(self, after: str) -> Model:
+        """The edited model, without what nobody reads since the edit began, its graph checked."""
+        self._drop_unread()
+        fetches = tuple((name, self._outputs[name]) for name, _ in self._model.fetches)
+        model = Model(self._model.program, self._model.scope, fetches, self._model.borrows)
+        check(model.view, after)
+        return model
+
+    def _drop_unread(self) -> None:
+        """Erases ops that were read before the edit and are not any more; a value that nobody ever read may be fetched."""
+        kept = {value.id for value in self._outputs.values()}
+        dropped = []
+        for op in reversed(list(self._model.program.global_block().ops)):
+            if op.id() not in self._unread and _is_dead(op, kept):
+                dropped += [op.attrs()["parameter_name"]] if op.name() == PARAMETER else []
+                with building(self._model.program):
+                    erase(op)
+        if not self._model.borrows:
+            erase_tensors(self._model.scope, dropped)
+
+
+def _is_dead(op: Operation, kept: set[str]) -> bool:
+    results = [v for v in op.results() if not is_absent(v)]
+    # An op that ends in an underscore writes into an operand, read or not.
+    has_effect = op.name().endswith("_") or op.name() in DATA_OPS
+    return bool(results) and not has_effect and all(v.use_empty() and v.id not in kept for v in results)
+
+
+def _shares_operands(gradient: Operation, sources: dict[str, Value]) -> bool:
+    shared = [
+        (sources[name], value)
+        for name, value in zip(gradient.get_input_names(), gradient.operands_source())
+        if name in sources and not is_absent(sources[name])
+    ]
+    return bool(shared) and all(not is_absent(v) and v.is_same(source) for source, v in shared)
+
+
+def rewrite(model: Model, rule: Rewrite) -> PassResult:
+    """Applies a rule wherever it fits: a new model, with what was changed and what was declined."""
+    editor = Editor(model)
+    changed, declined = [], []
+    for place in match(model.view, rule.steps):
+        found = Found(model.view, place)
+        reason = rule.check(found)
+        if reason is None:
+            rule.apply(found, editor)
+            changed.append(place[rule.steps[-1].name].id)
+        else:
+            declined.append(reason)
+    return PassResult(editor.finish(rule.name), rule.name, tuple(changed), tuple(declined))

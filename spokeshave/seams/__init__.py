@@ -1,0 +1,48 @@
+"""Paddle's seams: the only room that says `paddle.base`, `paddle.pir` or a private name.
+
+Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
+"""
+
+from spokeshave.seams.handles import Operation, Program, Scope, Value
+from spokeshave.seams.modes import TESTED_VERSIONS, building, static_mode
+from spokeshave.seams.programs import (
+    attributes,
+    clone,
+    dtype_name,
+    erase,
+    insert_after,
+    insert_before,
+    is_absent,
+    new_fetch,
+    new_parameter,
+    set_test_mode,
+)
+from spokeshave.seams.storage import read_program, write_program
+from spokeshave.seams.tensors import erase_tensors, has_tensor, read_tensor, tensor_names, write_tensor
+
+__all__ = [
+    "TESTED_VERSIONS",
+    "Operation",
+    "Program",
+    "Scope",
+    "Value",
+    "attributes",
+    "building",
+    "clone",
+    "dtype_name",
+    "erase",
+    "erase_tensors",
+    "has_tensor",
+    "insert_after",
+    "insert_before",
+    "is_absent",
+    "new_fetch",
+    "new_parameter",
+    "read_program",
+    "read_tensor",
+    "set_test_mode",
+    "static_mode",
+    "tensor_names",
+    "write_program",
+    "write_tensor",
+]

@@ -1,0 +1,83 @@
+"""Walking and rewriting PIR programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import paddle
+from paddle import pir
+
+from spokeshave.errors.program import ErasedInUse
+from spokeshave.seams.handles import Operation, Program, Value
+
+# Where it was built, how gradients treat it, where it runs: not part of what an op computes.
+_NOT_MEANING = frozenset({"op_callstack", "stop_gradient", "place", "persistable"})
+
+
+def clone(program: Program) -> tuple[Program, Any]:
+    """A copy of a program, and the map whose `look_up` gives each value of the old one in the new one."""
+    mapping = pir.IrMapping()
+    return program.clone(mapping), mapping
+
+
+def set_test_mode(program: Program) -> None:
+    """Turns batch norm and dropout to test mode, in place: call it on a clone that has never run."""
+    program.set_is_test_attr()
+
+
+def is_absent(value: Value) -> bool:
+    """Whether an optional operand or result is not there."""
+    # Asking a null value for its shape or maker ends the process.
+    return not value.initialized()
+
+
+def dtype_name(value: Value) -> str:
+    """The element type as NumPy spells it."""
+    return str(value.dtype.name).lower()
+
+
+def attributes(op: Operation) -> dict[str, Any]:
+    """What an op was told, as plain data: tuples for lists, names for types."""
+    return {k: _plain(v) for k, v in op.attrs().items() if k not in _NOT_MEANING}
+
+
+def insert_before(op: Operation) -> None:
+    """Ops that are built next land before `op`."""
+    pir.set_insertion_point(op)
+
+
+def insert_after(op: Operation) -> None:
+    """Ops that are built next land after `op`."""
+    pir.set_insertion_point_after(op)
+
+
+def erase(op: Operation) -> None:
+    """Removes an op that nobody reads.
+
+    Paddle aborts the process when a result is in use, so that is looked up first.
+    """
+    readers = [r for value in op.results() if not is_absent(value) for r in value.all_used_ops()]
+    if readers:
+        raise ErasedInUse(op=op.name(), reader=readers[0].name())
+    op.get_parent_block().remove_op(op)
+
+
+def new_parameter(name: str, shape: tuple[int, ...], dtype: str) -> Value:
+    """A parameter that no optimizer touches, in the program being built; its number is put in the scope apart."""
+    start = paddle.nn.initializer.Constant(0.0)
+    made = pir.core.create_parameter(dtype, list(shape), name=name, initializer=start, trainable=False)
+    made.stop_gradient = True
+    return made
+
+
+def new_fetch(value: Value, name: str, place: int) -> None:
+    """Marks a value of the program being built as its output number `place`, under `name`."""
+    paddle._pir_ops.fetch(value, name, place).persistable = True
+
+
+def _plain(attribute: Any) -> Any:
+    if isinstance(attribute, (list, tuple)):
+        return tuple(_plain(a) for a in attribute)
+    if isinstance(attribute, (bool, int, float, str)):
+        return attribute
+    return str(getattr(attribute, "name", attribute)).lower()
