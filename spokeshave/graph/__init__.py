@@ -4,6 +4,7 @@ from spokeshave.graph.blocks import Bias, Block, block_of
 from spokeshave.graph.check import check, problems
 from spokeshave.graph.cost import Cost, NodeCost, cost
 from spokeshave.graph.pattern import Match, Step, match
+from spokeshave.graph.rounding import Rounding, Unpacking, roundings, unpackings
 from spokeshave.graph.text import diff, to_text
 from spokeshave.graph.view import GraphView, Node, Value, ViewBuilder
 
@@ -15,7 +16,9 @@ __all__ = [
     "Match",
     "Node",
     "NodeCost",
+    "Rounding",
     "Step",
+    "Unpacking",
     "Value",
     "ViewBuilder",
     "block_of",
@@ -24,5 +27,7 @@ __all__ = [
     "diff",
     "match",
     "problems",
+    "roundings",
     "to_text",
+    "unpackings",
 ]

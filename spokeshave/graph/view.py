@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Optional
+from typing import Any
 
 from spokeshave.errors.graph import NoSuchNode, NoSuchValue
 from spokeshave.registry import nearest
@@ -22,7 +22,7 @@ class Value:
     shape: tuple[int, ...]
     dtype: str
     kind: str
-    maker: Optional[str] = None
+    maker: str | None = None
     readers: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -30,7 +30,7 @@ class Value:
         """How many elements, counting an open dimension as one."""
         count = 1
         for length in self.shape:
-            count *= max(length, 1) if length < 0 else length
+            count *= 1 if length < 0 else length
         return count
 
 
@@ -45,7 +45,7 @@ class Node:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     scope: str = ""
 
-    def operand(self, name: str) -> Optional[str]:
+    def operand(self, name: str) -> str | None:
         """The id of the value at an operand, or None where it is absent."""
         return next((value for operand, value in self.inputs if operand == name), None)
 
@@ -88,7 +88,7 @@ class GraphView:
             raise NoSuchValue(value=value_id, nearest=nearest(value_id, dict(self.values)))
         return self.values[value_id]
 
-    def maker(self, value_id: str) -> Optional[Node]:
+    def maker(self, value_id: str) -> Node | None:
         """The node that makes a value; None for inputs and parameters."""
         made_by = self.value(value_id).maker
         return None if made_by is None else self.node(made_by)
@@ -106,7 +106,7 @@ class GraphView:
         """Whether the model hands this value out."""
         return any(value == value_id for _, value in self.outputs)
 
-    def is_parameter(self, value_id: Optional[str]) -> bool:
+    def is_parameter(self, value_id: str | None) -> bool:
         """Whether this id names a parameter."""
         return value_id is not None and self.value(value_id).kind == PARAMETER
 
@@ -143,13 +143,13 @@ class ViewBuilder:
         op: str,
         inputs: Mapping[str, str],
         outputs: Mapping[str, tuple[int, ...]],
-        attrs: Optional[Mapping[str, Any]] = None,
+        attrs: Mapping[str, Any] | None = None,
         *,
         dtype: str = "float32",
-        dtypes: Optional[Mapping[str, str]] = None,
+        dtypes: Mapping[str, str] | None = None,
         scope: str = "",
     ) -> str:
-        """A node reading `inputs` and making `outputs` (names to shapes); gives the id of its first result."""
+        """A node reading `inputs`, making `outputs` (names to shapes); gives the id of its first result."""
         node_id = self._name(op)
         made = tuple((name, f"{node_id}.{name}") for name in outputs)
         for name, value_id in made:
@@ -159,6 +159,11 @@ class ViewBuilder:
             self._readers.setdefault(value_id, []).append((node_id, operand))
         self._nodes.append(Node(node_id, op, tuple(inputs.items()), made, dict(attrs or {}), scope))
         return made[0][1] if made else node_id
+
+    @property
+    def last(self) -> Node:
+        """The node added last."""
+        return self._nodes[-1]
 
     def view(self, outputs: Mapping[str, str]) -> GraphView:
         """The finished view; `outputs` maps the names that the model shows to value ids."""

@@ -1,0 +1,89 @@
+"""A settled plan into a model: the frozen program, and the one that stores its weights as int8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import paddle
+
+from spokeshave.errors.quant import PlanDoesNotFit
+from spokeshave.numerics import Affine, encode, snap
+from spokeshave.program import Editor, Model
+from spokeshave.quant.kernels import rounded
+from spokeshave.quant.observing import check_fits
+from spokeshave.quant.sites import QuantPlan, Site
+from spokeshave.seams import Value
+
+
+def apply(model: Model, plan: QuantPlan) -> Model:
+    """The frozen model: weights on their grids as float32, and a rounding at every activation site.
+
+    What it computes is the reference for every other form of the quantized model.
+    """
+    _check_settled(model, plan)
+    editor = Editor(model)
+    for site in plan.weights:
+        editor.set_weight(site.value, snap(editor.weight(site.value), affine_of(site)))
+    for site in plan.activations:
+        _round_activation(editor, site)
+    return editor.finish("apply")
+
+
+def pack(model: Model, plan: QuantPlan) -> Model:
+    """The frozen model with its weights stored as int8, a quarter of the bytes; it computes the same numbers.
+
+    `model` is what `apply` gave for this plan.
+    """
+    _check_settled(model, plan)
+    editor = Editor(model)
+    for site in plan.weights:
+        _pack_weight(editor, site)
+    return editor.finish("pack")
+
+
+def affine_of(site: Site) -> Affine:
+    """The scale of a site that has one."""
+    if site.affine is None:
+        raise PlanDoesNotFit(site=site.id, found="it has no scale yet; settle the plan with observed ranges")
+    return site.affine
+
+
+def _check_settled(model: Model, plan: QuantPlan) -> None:
+    check_fits(model, plan)
+    for site in plan.sites:
+        affine_of(site)
+
+
+def _round_activation(editor: Editor, site: Site) -> None:
+    affine = affine_of(site)
+    scale = editor.parameter(scale_name(site.value), np.array(affine.scale, np.float32))
+    low, high = affine.grid.low - affine.zero[0], affine.grid.high - affine.zero[0]
+    source = editor.value(site.value)
+    value = editor.after(site.value, lambda: rounded(source, scale, low, high))
+    editor.rewire(site.value, value, [editor.view.node(reader) for reader in site.readers])
+
+
+def _pack_weight(editor: Editor, site: Site) -> None:
+    affine = affine_of(site)
+    array = editor.weight(site.value)
+    codes = editor.parameter(f"{site.value}.int8", encode(array, affine))
+    scale = editor.parameter(scale_name(site.value), scale_array(affine, array.ndim))
+    first = editor.view.readers(site.value)[0]
+    value = editor.before(first, _unpacking(codes, scale))
+    editor.rewire(site.value, value, editor.view.readers(site.value))
+
+
+def scale_name(value: str) -> str:
+    """The parameter that holds the scale of a value."""
+    return f"{value}.scale"
+
+
+def scale_array(affine: Affine, rank: int) -> np.ndarray:
+    """The scales in a shape that broadcasts along their axis."""
+    shape = [-1 if i == affine.axis else 1 for i in range(rank)] if affine.axis is not None else [1]
+    return np.array(affine.scale, np.float32).reshape(shape)
+
+
+def _unpacking(codes: Value, scale: Value) -> Callable[[], Value]:
+    return lambda: paddle.multiply(paddle.cast(codes, "float32"), scale)

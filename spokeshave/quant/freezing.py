@@ -1,0 +1,109 @@
+"""A trained model with quantizers into a float model and the plan that says what was learned."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spokeshave.errors.quant import HasBackward, NotQuantized, SiteNotTrained
+from spokeshave.graph import GraphView, Node, Rounding, roundings
+from spokeshave.numerics import Affine, Grid, magnitude, symmetric
+from spokeshave.ops import OPS
+from spokeshave.program import Editor, Model
+from spokeshave.program.roles import training_ops
+from spokeshave.quant.quantizers import QUANTIZERS
+from spokeshave.quant.sites import QuantPlan, Site, nothing_but_zero
+from spokeshave.report import Reason
+from spokeshave.seams import Operation, Value
+
+
+def freeze(model: Model) -> tuple[Model, QuantPlan]:
+    """Takes the quantizers out of a trained test program: the float model as trained, and its settled plan.
+
+    `apply` and `pack` of the two are the frozen forms. The scales are those that training stored, the weights'
+    those of the weights as they are.
+    """
+    for op in training_ops(model.program):
+        raise HasBackward(verb="freeze", op=op.name())
+    found = roundings(model.view)
+    if not found:
+        raise NotQuantized()
+    places = [_Place(model, rounding) for rounding in found]
+    editor = Editor(model)
+    handles = [_take_out(editor, rounding) for rounding in found]
+    bare = editor.finish("freeze")
+    settled = [place.settle(bare, *handle) for place, handle in zip(places, handles)]
+    reasons = tuple(reason for _, reason in settled if reason is not None)
+    return bare, QuantPlan("trained", tuple(site for site, _ in settled), reasons)
+
+
+class _Place:
+    """A rounding of a trained model, and what was learned there."""
+
+    def __init__(self, model: Model, rounding: Rounding) -> None:
+        view = model.view
+        self._reader = view.readers(rounding.out)[0]
+        self._operand = next(o for o, v in self._reader.inputs if v == rounding.out)
+        self._value = rounding.value
+        self._is_weight = view.is_parameter(rounding.value)
+        grid = _grid_of(view, rounding)
+        self._axis = _axis_of(view, rounding, self._reader) if self._is_weight else None
+        if self._is_weight:
+            bound = magnitude(model.weight(rounding.value), self._axis)
+            self._affine, self._empty = symmetric(bound, grid, self._axis)
+        else:
+            self._affine, self._empty = _learned(model, rounding, grid), ()
+
+    def settle(self, bare: Model, value: Value, readers: list[Operation]) -> tuple[Site, Reason | None]:
+        """The site in the model without quantizers, whose ids may be others."""
+        nodes = bare.picture.nodes_of(readers)
+        value_id = bare.picture.id_of(value) or self._value
+        site = Site(
+            value_id,
+            nodes[0],
+            self._operand,
+            self._affine.grid,
+            nodes,
+            self._is_weight,
+            self._axis,
+            affine=self._affine,
+        )
+        return site, nothing_but_zero(site, self._empty) if self._empty else None
+
+
+def _take_out(editor: Editor, rounding: Rounding) -> tuple[Value, list[Operation]]:
+    """Lets the readers of a rounded value read the value itself; gives it and them, who outlive the edit."""
+    value = editor.value(rounding.value)
+    readers = [editor.op(node) for node in editor.view.readers(rounding.out)]
+    editor.rewire(rounding.out, value)
+    return value, readers
+
+
+def _learned(model: Model, rounding: Rounding, grid: Grid) -> Affine:
+    """The scale that training stored; refused where it never ran."""
+    name = rounding.scale
+    for quantizer in QUANTIZERS:
+        steps = quantizer.steps_of(name)
+        if steps and model.holds(steps) and not model.weight(steps).any():
+            raise SiteNotTrained(site=rounding.value)
+    return Affine(tuple(float(s) for s in np.ravel(model.weight(name))), (0,), grid)
+
+
+def _grid_of(view: GraphView, rounding: Rounding) -> Grid:
+    low, high = (_constant(view, rounding.nodes["clip"].operand(bound)) for bound in ("min", "max"))
+    is_signed = low < 0
+    return Grid(int(high).bit_length() + is_signed, is_signed, is_signed and low == -high)
+
+
+def _constant(view: GraphView, value: str | None) -> float:
+    maker = view.maker(value) if value else None
+    if maker is None or "value" not in maker.attrs:
+        raise NotQuantized()
+    return float(maker.attrs["value"])
+
+
+def _axis_of(view: GraphView, rounding: Rounding, reader: Node) -> int | None:
+    """The axis of a weight's scales: that of its output channels, where there is one scale for each."""
+    if len(view.value(rounding.scale).shape) != len(view.value(rounding.value).shape):
+        return None
+    axis_of = OPS[reader.op].weight_axis
+    return axis_of(reader.attrs).out if axis_of else None

@@ -1,0 +1,184 @@
+"""From a view, a target and a choice to a plan: pure, needs no Paddle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from spokeshave.errors.quant import AlreadyQuantized, NothingToQuantize
+from spokeshave.graph import GraphView, Node, block_of, roundings, unpackings
+from spokeshave.graph.view import INNER
+from spokeshave.numerics import Grid
+from spokeshave.ops import OPS
+from spokeshave.quant.signs import nonnegative_values
+from spokeshave.quant.sites import QuantPlan, Site
+from spokeshave.report import Reason
+from spokeshave.select import Choice, choose
+from spokeshave.targets import OUT, Placement, Rule, Target
+
+FLOAT = "float32"
+
+
+def plan(view: GraphView, target: Target, choice: Choice | None = None) -> QuantPlan:
+    """Where a target wants rounding in this model: sites without scales yet, and why other nodes stay float.
+
+    >>> from spokeshave.targets import TARGETS
+    >>> plan(view, TARGETS["onnxruntime"]).sites  # doctest: +SKIP
+    """
+    _refuse_quantized(view)
+    choice = choose(view) if choice is None else choice
+    planner = _Planner(view, target)
+    chosen = set(choice.taken)
+    for node in view.nodes:
+        if node.id in chosen:
+            planner.place(node)
+    excluded = [r for r in choice.left_out if target.of(view.node(r.subject).op)]
+    left_out = (*excluded, *planner.refused, *planner.uncovered(chosen))
+    if not planner.sites:
+        raise NothingToQuantize(target=target.name, reasons=_counted(left_out))
+    return QuantPlan(target.name, planner.finished(), left_out)
+
+
+class _Planner:
+    def __init__(self, view: GraphView, target: Target) -> None:
+        self._view = view
+        self._target = target
+        self._nonnegative = nonnegative_values(view)
+        self.sites: dict[str, Site] = {}
+        self.refused: list[Reason] = []
+        self._placed: set[str] = set()
+
+    def place(self, node: Node) -> None:
+        """Adds the sites that a target wants at a node, all of them or none."""
+        placements = [p for p in self._target.of(node.op) if _holds(p, self._view, node)]
+        if not placements:
+            self._note_unplaced(node)
+            return
+        sites = [site for p in placements for site in self._sites(p, node)]
+        reason = next((r for r in (self._refusal(site, node) for site in sites) if r), None)
+        if reason is not None:
+            self.refused.append(reason)
+            return
+        self._placed.add(node.id)
+        for site in sites:
+            self.sites.setdefault(site.id, site)
+
+    def finished(self) -> tuple[Site, ...]:
+        """The sites in the order of the graph, each with its readers and with the site whose scale it shares."""
+        order = {value: i for i, value in enumerate(self._view.values)}
+        sites = sorted(self.sites.values(), key=lambda s: order[s.value])
+        return tuple(replace(s, readers=self._readers(s), like=self._like(s)) for s in sites)
+
+    def uncovered(self, chosen: set[str]) -> list[Reason]:
+        """Nodes that carry values and that the target has no placement for."""
+        return [
+            Reason("op-runs-in-float", f"{self._target.name} has no placement for {node.op}", node.id)
+            for node in self._view.nodes
+            if node.id in chosen and not self._target.of(node.op) and self._computes(node)
+        ]
+
+    def _sites(self, placement: Placement, node: Node) -> Iterable[Site]:
+        if placement.is_output:
+            values: tuple[str, ...] = (block_of(self._view, node).out,)
+        else:
+            values = node.operands(placement.operand)
+        return [
+            self._site(placement, node, value)
+            for value in values
+            if not (placement.is_output and not self._view.value(value).readers)
+        ]
+
+    def _site(self, placement: Placement, node: Node, value: str) -> Site:
+        is_weight = placement.per_channel and self._view.is_parameter(value)
+        axis = _weight_axis(node) if is_weight else None
+        return Site(value, node.id, placement.operand, self._grid(placement, value), (), is_weight, axis)
+
+    def _grid(self, placement: Placement, value: str) -> Grid:
+        is_nonnegative = placement.nonnegative is not None and value in self._nonnegative
+        return placement.nonnegative if is_nonnegative and placement.nonnegative else placement.grid
+
+    def _refusal(self, site: Site, node: Node) -> Reason | None:
+        """Why a site cannot be, or None: the type, a weight that others read otherwise, an input that is a constant."""
+        value = self._view.value(site.value)
+        if value.dtype != FLOAT:
+            return Reason("not-float32", f"{site.operand} is {value.dtype}", node.id)
+        known = self.sites.get(site.id)
+        if known is not None and (known.axis, known.is_weight) != (site.axis, site.is_weight):
+            return Reason("weight-shared", "another op reads the same weight along another axis", node.id)
+        if site.is_weight and any(not self._target.of(r.op) for r in self._view.readers(site.value)):
+            return Reason("weight-shared", "an op that stays float reads the same weight", node.id)
+        return None
+
+    def _readers(self, site: Site) -> tuple[str, ...]:
+        """Who gets the rounded value: for a value that leaves a placed node all its readers, else the placed ones."""
+        readers = [node.id for node in self._view.readers(site.value)]
+        return tuple(r for r in readers if site.operand == OUT or r in self._placed)
+
+    def _like(self, site: Site) -> str | None:
+        """The site whose values come out here unchanged, so that rounding again changes nothing."""
+        maker = self._view.maker(site.value)
+        facts = OPS.get(maker.op) if maker is not None else None
+        if maker is None or facts is None or not facts.passes_values(maker.attrs) or len(facts.data) != 1:
+            return None
+        source = maker.operand(facts.data[0])
+        before = self.sites.get(source) if source else None
+        return before.id if before is not None and before.grid == site.grid else None
+
+    def _note_unplaced(self, node: Node) -> None:
+        if not self._target.of(node.op) or self._is_bias(node):
+            return
+        why = {
+            Rule.CONSTANT_WEIGHT: ("weight-not-constant", "its second operand is not a parameter"),
+            Rule.BETWEEN_ACTIVATIONS: ("adds-a-constant", "one side of it is a parameter"),
+        }[self._target.of(node.op)[0].rule]
+        self.refused.append(Reason(why[0], why[1], node.id))
+
+    def _computes(self, node: Node) -> bool:
+        """Whether leaving a node in float is worth a word: not for constants, moved values and fused activations."""
+        facts = OPS.get(node.op)
+        if facts is None:
+            return True
+        is_free = facts.is_activation or facts.passes_values(node.attrs) or not facts.data
+        return not is_free and any(self._view.value(v).kind == INNER for _, v in node.outputs)
+
+    def _is_bias(self, node: Node) -> bool:
+        made_by = [self._view.maker(value) for _, value in node.inputs]
+        biases = [block_of(self._view, m).bias for m in made_by if m is not None]
+        return any(b is not None and b.add.id == node.id for b in biases)
+
+
+def _refuse_quantized(view: GraphView) -> None:
+    sites = [r.value for r in roundings(view)] + [u.integers for u in unpackings(view)]
+    if sites:
+        raise AlreadyQuantized(site=sites[0])
+
+
+def _holds(placement: Placement, view: GraphView, node: Node) -> bool:
+    if placement.rule is Rule.CONSTANT_WEIGHT:
+        weight = OPS[node.op].weight
+        return view.is_parameter(node.operand(weight) if weight else None)
+    if placement.rule is Rule.BETWEEN_ACTIVATIONS:
+        return not any(_comes_from_parameter(view, value) for _, value in node.inputs)
+    return True
+
+
+def _comes_from_parameter(view: GraphView, value: str) -> bool:
+    """Whether a value is a parameter or one in another shape."""
+    maker = view.maker(value)
+    if maker is None:
+        return view.is_parameter(value)
+    facts = OPS.get(maker.op)
+    is_moved = facts is not None and facts.passes_values(maker.attrs) and len(facts.data) == 1
+    source = maker.operand(facts.data[0]) if facts is not None and is_moved else None
+    return source is not None and view.is_parameter(source)
+
+
+def _weight_axis(node: Node) -> int:
+    axis_of = OPS[node.op].weight_axis
+    return axis_of(node.attrs).out if axis_of else 0
+
+
+def _counted(reasons: Iterable[Reason]) -> str:
+    counts = Counter(r.code for r in reasons)
+    return ", ".join(f"{count} x {code}" for code, count in sorted(counts.items())) or "it has no operators"

@@ -1,0 +1,130 @@
+"""`QuantPlan`: the values that are rounded, on which grid and by which scale. Data alone: print it, diff it, edit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Optional, Union
+
+import msgspec
+
+from spokeshave.errors.quant import PlanNotReadable, RangeMissing
+from spokeshave.files import write_atomically
+from spokeshave.numerics import Affine, Grid, symmetric
+from spokeshave.report import Reason, Report, Row
+
+Ranges = Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Site:
+    """One value that is rounded: a weight (along `axis`, one scale per channel) or an activation (one scale).
+
+    `node` and `operand` say for whose sake; `readers` are the nodes that get the rounded value. `like`
+    names another site whose scale this one shares, because the same numbers pass through both.
+    """
+
+    value: str
+    node: str
+    operand: str
+    grid: Grid
+    readers: tuple[str, ...]
+    is_weight: bool = False
+    axis: Optional[int] = None
+    like: Optional[str] = None
+    affine: Optional[Affine] = None
+
+    @property
+    def id(self) -> str:
+        """The name of the site: that of its value, as no value is rounded twice."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class QuantPlan:
+    """All sites for one target, and a reason for each node that stays in float.
+
+    >>> QuantPlan("onnxruntime").is_settled
+    True
+    """
+
+    target: str
+    sites: tuple[Site, ...] = ()
+    left_out: tuple[Reason, ...] = ()
+    version: int = 1
+
+    @property
+    def weights(self) -> tuple[Site, ...]:
+        """The sites on parameters."""
+        return tuple(s for s in self.sites if s.is_weight)
+
+    @property
+    def activations(self) -> tuple[Site, ...]:
+        """The sites on what flows between nodes."""
+        return tuple(s for s in self.sites if not s.is_weight)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every site has its scale."""
+        return all(site.affine is not None for site in self.sites)
+
+    def settled(self, ranges: Ranges) -> QuantPlan:
+        """This plan with a scale at every site, from the largest magnitudes that were seen there."""
+        affines: dict[str, Affine] = {}
+        reasons = list(self.left_out)
+        for site in self.sites:
+            affines[site.id], empty = _affine_of(site, ranges)
+            if empty:
+                reasons.append(nothing_but_zero(site, empty))
+        sites = tuple(replace(s, affine=affines[_root(s, self)]) for s in self.sites)
+        return replace(self, sites=sites, left_out=tuple(reasons))
+
+    def report(self) -> Report:
+        """The plan as a report: a row for each site."""
+        rows = tuple(Row(s.id, "weight" if s.is_weight else "activation", _facts(s)) for s in self.sites)
+        totals = {"weights_quantized": len(self.weights), "activations_quantized": len(self.activations)}
+        return Report("Quantization plan", {"target": self.target, **totals}, rows, self.left_out)
+
+    def to_json(self) -> bytes:
+        """The plan as indented JSON; the same plan gives the same bytes, and the scales are exact."""
+        return msgspec.json.format(msgspec.json.encode(self, order="sorted"), indent=1) + b"\n"
+
+    def save(self, path: Union[str, Path]) -> None:
+        """Writes the plan as JSON, whole or not at all."""
+        write_atomically(Path(path), self.to_json())
+
+    @staticmethod
+    def load(path: Union[str, Path]) -> QuantPlan:
+        """Reads a plan that `save` wrote, or a hand has edited."""
+        try:
+            return msgspec.json.decode(Path(path).read_bytes(), type=QuantPlan)
+        except (OSError, msgspec.MsgspecError, ValueError) as error:
+            raise PlanNotReadable(path=str(path), found=str(error)) from error
+
+
+def _affine_of(site: Site, ranges: Ranges) -> tuple[Affine, tuple[int, ...]]:
+    if site.id not in ranges:
+        raise RangeMissing(site=site.id)
+    bound = ranges[site.id]
+    return symmetric(bound if site.axis is not None else bound[0], site.grid, site.axis)
+
+
+def _root(site: Site, plan: QuantPlan) -> str:
+    """The site at the start of a chain of `like`."""
+    by_id = {s.id: s for s in plan.sites}
+    while site.like is not None:
+        site = by_id[site.like]
+    return site.id
+
+
+def nothing_but_zero(site: Site, channels: tuple[int, ...]) -> Reason:
+    """The reason owed for channels whose scale could not come from their values."""
+    where = f"channels {', '.join(map(str, channels))}" if site.axis is not None else "the whole value"
+    return Reason("all-zero", f"{where} held nothing but zero; the scale is 1.0", site.id)
+
+
+def _facts(site: Site) -> dict[str, Union[str, int, float, bool, None]]:
+    scales = site.affine.scale if site.affine else ()
+    shown = None if not scales else scales[0] if len(scales) == 1 else f"{min(scales):.3g} … {max(scales):.3g}"
+    return {"for": f"{site.node}.{site.operand}", "grid": site.grid.describe(), "axis": site.axis, "scale": shown}
