@@ -87,7 +87,9 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any]
 
 def _modules(package: str) -> list[str]:
     folder = importlib.import_module(package)
-    return [f"{package}.{m.name}" for m in pkgutil.iter_modules(folder.__path__) if not m.name.startswith("_")]
+    return [
+        f"{package}.{m.name}" for m in pkgutil.iter_modules(folder.__path__) if not m.name.startswith("_")
+    ]
 
 
 def instances(kind: type[T]) -> Callable[[str], list[T]]:

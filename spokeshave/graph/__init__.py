@@ -1,10 +1,10 @@
 """The frozen picture of a model: nodes and values without any framework behind them."""
 
 from spokeshave.graph.blocks import Bias, Block, block_of
-from spokeshave.graph.check import check, problems
-from spokeshave.graph.cost import Cost, NodeCost, cost
+from spokeshave.graph.checks import check, problems
+from spokeshave.graph.costs import Cost, NodeCost, cost
 from spokeshave.graph.pattern import Match, Step, match
-from spokeshave.graph.rounding import Rounding, Unpacking, roundings, unpackings
+from spokeshave.graph.rounding import Rounding, Unpacking, bias_roundings, roundings, unpackings
 from spokeshave.graph.text import diff, to_text
 from spokeshave.graph.view import GraphView, Node, Value, ViewBuilder
 
@@ -21,6 +21,7 @@ __all__ = [
     "Unpacking",
     "Value",
     "ViewBuilder",
+    "bias_roundings",
     "block_of",
     "check",
     "cost",

@@ -13,6 +13,12 @@ ROUNDING = (
     Step("clip", ("pd_op.clip",), "x"),
     Step("multiply", ("pd_op.multiply",)),
 )
+# A bias is rounded to the integers of an int32 sum, which nothing clips.
+BIAS_ROUNDING = (
+    Step("divide", ("pd_op.divide",), "x"),
+    Step("round", ("pd_op.round",), "x"),
+    Step("multiply", ("pd_op.multiply",)),
+)
 UNPACKING = (Step("cast", ("pd_op.cast",), "x"), Step("multiply", ("pd_op.multiply",)))
 
 
@@ -46,8 +52,17 @@ class Unpacking:
 
 def roundings(view: GraphView) -> tuple[Rounding, ...]:
     """All places where a value is rounded to a grid, in order."""
+    return _rounded_by(view, ROUNDING)
+
+
+def bias_roundings(view: GraphView) -> tuple[Rounding, ...]:
+    """All parameters that are rounded to steps without an end, as a bias is, in order."""
+    return tuple(r for r in _rounded_by(view, BIAS_ROUNDING) if view.is_parameter(r.value))
+
+
+def _rounded_by(view: GraphView, steps: tuple[Step, ...]) -> tuple[Rounding, ...]:
     found = []
-    for chain in match(view, ROUNDING):
+    for chain in match(view, steps):
         value, scale = chain["divide"].operand("x"), _factor(chain["multiply"])
         if value is not None and scale is not None and chain["divide"].operand("y") == scale:
             found.append(Rounding(value, scale, chain))

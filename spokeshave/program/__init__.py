@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from spokeshave.registry import lazily
 
 if TYPE_CHECKING:
+    from spokeshave.program.inference import for_inference
     from spokeshave.program.loading import load
     from spokeshave.program.model import Model
     from spokeshave.program.rewriting import PASSES, Editor, Found, PassResult, Rewrite, rewrite
@@ -19,10 +20,22 @@ __getattr__, __dir__ = lazily(
         "Model": "spokeshave.program.model",
         "PassResult": "spokeshave.program.rewriting",
         "Rewrite": "spokeshave.program.rewriting",
+        "for_inference": "spokeshave.program.inference",
         "load": "spokeshave.program.loading",
         "rewrite": "spokeshave.program.rewriting",
         "save": "spokeshave.program.saving",
     },
 )
 
-__all__ = ["PASSES", "Editor", "Found", "Model", "PassResult", "Rewrite", "load", "rewrite", "save"]
+__all__ = [
+    "PASSES",
+    "Editor",
+    "Found",
+    "Model",
+    "PassResult",
+    "Rewrite",
+    "for_inference",
+    "load",
+    "rewrite",
+    "save",
+]

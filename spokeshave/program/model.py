@@ -20,6 +20,7 @@ from spokeshave.seams import (
     Scope,
     Value,
     clone,
+    descended,
     has_tensor,
     read_tensor,
     static_mode,
@@ -43,6 +44,15 @@ class Model:
     fetches: tuple[tuple[str, Value], ...] = ()
     borrows: bool = False
     _executors: list[paddle.static.Executor] = field(default_factory=list, repr=False)
+
+    @staticmethod
+    def of(program: Program, outputs: Mapping[str, Value], scope: Scope | None = None) -> Model:
+        """A model around a program of the user's own, in the scope it lives in (the global one unless given).
+
+        `outputs` gives names to values of the program, or of the program that it was made from.
+        """
+        fetches = tuple((name, descended(value, program)) for name, value in outputs.items())
+        return Model(program, scope or paddle.static.global_scope(), fetches, borrows=True)
 
     @cached_property
     def picture(self) -> Picture:
@@ -81,7 +91,7 @@ class Model:
     ) -> dict[str, np.ndarray]:
         """Runs the model once; `values` are names of outputs or ids of inner values, by default all outputs."""
         names = [name for name, _ in self.view.outputs] if values is None else list(values)
-        targets = [self._target(name) for name in dict.fromkeys(names)]
+        targets = [self.target(name) for name in dict.fromkeys(names)]
         for name in self.parameters:
             self._require(name)
         with static_mode(), paddle.static.scope_guard(self.scope):
@@ -92,12 +102,15 @@ class Model:
         """A model of its own with the same program and numbers; a borrowed scope stays borrowed."""
         program, mapping = clone(self.program)
         fetches = tuple((name, mapping.look_up(value)) for name, value in self.fetches)
-        if self.borrows:
-            return Model(program, self.scope, fetches, borrows=True)
+        copied = Model(program, self.scope, fetches, self.borrows)
+        return copied if self.borrows else copied.owned()
+
+    def owned(self) -> Model:
+        """The same program with its numbers copied into a scope of its own."""
         scope = paddle.static.Scope()
         for name in self.parameters:
             write_tensor(scope, name, self.weight(name))
-        return Model(program, scope, fetches)
+        return Model(self.program, scope, self.fetches)
 
     def op(self, node_id: str) -> Operation:
         """The Paddle op behind a node."""
@@ -112,7 +125,8 @@ class Model:
                 self._executors.append(paddle.static.Executor(paddle.CPUPlace()))
         return self._executors[0]
 
-    def _target(self, name: str) -> Value:
+    def target(self, name: str) -> Value:
+        """The Paddle value behind the name of an output or the id of a value."""
         value_id = dict(self.view.outputs).get(name, name)
         if value_id not in self.picture.values:
             known = [n for n, _ in self.view.outputs] + list(self.picture.values)

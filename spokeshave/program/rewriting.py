@@ -116,8 +116,15 @@ class Editor:
         return read_tensor(self._model.scope, name)
 
     def set_weight(self, name: str, array: np.ndarray) -> None:
-        """Gives a parameter other numbers of the same shape and type."""
-        write_tensor(self._model.scope, name, array)
+        """Gives the readers of a parameter other numbers of the same shape and type.
+
+        In a scope of the user's own the parameter stays as it is, as it may be in training, and a new one
+        is read in its place.
+        """
+        if self._model.borrows:
+            self.rewire(name, self.parameter(f"{name}.frozen", array))
+        else:
+            write_tensor(self._model.scope, name, array)
 
     def holds(self, name: str) -> bool:
         """Whether the scope has a tensor of that name."""

@@ -50,7 +50,8 @@ def _only_feeds(op: Operation, training: set[int]) -> bool:
     if op.name() in ("builtin.parameter", "pd_op.data", "pd_op.feed"):
         return op.name() == "pd_op.data" and op.attrs().get("persistable") == [True]
     makers = [v.get_defining_op() for v in op.operands_source() if not is_absent(v)]
-    return op.name() == SEED or all(m.name() == "builtin.parameter" or _key(m) in training for m in makers)
+    is_served = all(m.name() == "builtin.parameter" or _key(m) in training for m in makers)
+    return bool(op.name() == SEED or is_served)
 
 
 def _key(op: Operation) -> int:

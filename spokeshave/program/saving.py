@@ -8,17 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Union
 
-from spokeshave.errors.program import FetchUnknown
 from spokeshave.files import write_atomically, write_sums
+from spokeshave.program.inference import for_inference
 from spokeshave.program.loading import SUMS_SUFFIX, WEIGHTS_SUFFIX, declared_parameters
 from spokeshave.program.model import Model
-from spokeshave.program.roles import training_ops
 from spokeshave.program.weights import write_weights
-from spokeshave.registry import nearest
-from spokeshave.seams import Program, building, clone, erase, is_absent, new_fetch, read_tensor, set_test_mode
-from spokeshave.seams import write_program as write_program_file
-
-OUTPUT_OPS = ("pd_op.fetch", "builtin.shadow_output")
+from spokeshave.seams import Program, building, new_fetch, read_tensor, write_program
 
 
 def save(model: Model, prefix: Union[str, Path], outputs: Sequence[str] | None = None) -> tuple[Path, ...]:
@@ -28,7 +23,11 @@ def save(model: Model, prefix: Union[str, Path], outputs: Sequence[str] | None =
     loads in `paddle.static.load_inference_model`, `paddle.jit.load`, `paddle.inference` and `load`.
     """
     prefix = Path(prefix)
-    program = _for_inference(model, outputs)
+    model = for_inference(model, outputs)
+    program = model.program
+    with building(program):
+        for place, (name, value) in enumerate(model.fetches):
+            new_fetch(value, name, place)
     declared = declared_parameters(program)
     weights = {name: read_tensor(model.scope, name) for name in declared}
     numbers = io.BytesIO()
@@ -43,43 +42,8 @@ def save(model: Model, prefix: Union[str, Path], outputs: Sequence[str] | None =
     return tuple(paths)
 
 
-def _for_inference(model: Model, outputs: Sequence[str] | None) -> Program:
-    """A copy of the program in test mode, cut down to its outputs, with those marked."""
-    known = dict(model.view.outputs)
-    wanted = list(known) if outputs is None else list(outputs)
-    for name in wanted:
-        if name not in known and name not in model.picture.values:
-            raise FetchUnknown(name=name, nearest=nearest(name, [*known, *model.picture.values]))
-    program, mapping = clone(model.program)
-    targets = [mapping.look_up(model.picture.values[known.get(name, name)]) for name in wanted]
-    with building(program):
-        prune(program, targets)
-        set_test_mode(program)
-        for place, (name, value) in enumerate(zip(wanted, targets)):
-            new_fetch(value, name, place)
-    return program
-
-
-def prune(program: Program, targets: Sequence[object]) -> None:
-    """Erases, in place, every op that no target needs."""
-    needed = {t.id for t in targets}  # type: ignore[attr-defined]
-    training = {op.id() for op in training_ops(program)}
-    for op in reversed(list(program.global_block().ops)):
-        is_needed = any(not is_absent(v) and v.id in needed for v in op.results())
-        if is_needed and op.id() not in training:
-            needed.update(v.id for v in op.operands_source() if not is_absent(v))
-            needed.update(_read_inside(op))
-        else:
-            erase(op)
-
-
-def _read_inside(op: object) -> set[str]:
-    blocks = op.blocks()  # type: ignore[attr-defined]
-    return {v.id for block in blocks for o in block.ops for v in o.operands_source() if not is_absent(v)}
-
-
 def _program_bytes(program: Program) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.json"
-        write_program_file(program, file)
+        write_program(program, file)
         return file.read_bytes()

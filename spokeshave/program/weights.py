@@ -128,7 +128,11 @@ def _to_varint(value: int) -> bytes:
 
 
 def _check_fits(
-    path: Path, model: Path, name: str, found: tuple[tuple[int, ...], str], wanted: tuple[tuple[int, ...], str]
+    path: Path,
+    model: Path,
+    name: str,
+    found: tuple[tuple[int, ...], str],
+    wanted: tuple[tuple[int, ...], str],
 ) -> None:
     if found != wanted:
         shown = f"{name!r} should be {wanted[1]}{list(wanted[0])} and is {found[1]}{list(found[0])}"

@@ -17,29 +17,32 @@ from spokeshave.seams import Value
 
 
 def apply(model: Model, plan: QuantPlan) -> Model:
-    """The frozen model: weights on their grids as float32, and a rounding at every activation site.
+    """The frozen model: weights and biases on their grids as float32, a rounding at every activation site.
 
     What it computes is the reference for every other form of the quantized model.
     """
-    _check_settled(model, plan)
-    editor = Editor(model)
-    for site in plan.weights:
-        editor.set_weight(site.value, snap(editor.weight(site.value), affine_of(site)))
-    for site in plan.activations:
-        _round_activation(editor, site)
-    return editor.finish("apply")
+    return _frozen(model, plan, _snap_weight)
 
 
 def pack(model: Model, plan: QuantPlan) -> Model:
-    """The frozen model with its weights stored as int8, a quarter of the bytes; it computes the same numbers.
+    """The frozen model with its weights stored as int8, a quarter of the bytes; it computes the same numbers."""
+    return _frozen(model, plan, _pack_weight)
 
-    `model` is what `apply` gave for this plan.
-    """
+
+def _frozen(model: Model, plan: QuantPlan, store: Callable[[Editor, Site], None]) -> Model:
     _check_settled(model, plan)
     editor = Editor(model)
     for site in plan.weights:
-        _pack_weight(editor, site)
-    return editor.finish("pack")
+        store(editor, site)
+    for bias in plan.biases:
+        editor.set_weight(bias.value, _rounded_bias(editor.weight(bias.value), plan.bias_steps(bias)))
+    for site in plan.activations:
+        _round_activation(editor, site)
+    return editor.finish("freezing")
+
+
+def _snap_weight(editor: Editor, site: Site) -> None:
+    editor.set_weight(site.value, snap(editor.weight(site.value), affine_of(site)))
 
 
 def affine_of(site: Site) -> Affine:
@@ -57,29 +60,34 @@ def _check_settled(model: Model, plan: QuantPlan) -> None:
 
 def _round_activation(editor: Editor, site: Site) -> None:
     affine = affine_of(site)
-    scale = editor.parameter(scale_name(site.value), np.array(affine.scale, np.float32))
+    scale = editor.parameter(_scale_name(site.value), np.array(affine.scale, np.float32))
     low, high = affine.grid.low - affine.zero[0], affine.grid.high - affine.zero[0]
     source = editor.value(site.value)
     value = editor.after(site.value, lambda: rounded(source, scale, low, high))
     editor.rewire(site.value, value, [editor.view.node(reader) for reader in site.readers])
 
 
+def _rounded_bias(bias: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """A bias in whole steps, in float: the integers that an engine adds, so that the engine computes what this does."""
+    steps = np.broadcast_to(steps, (bias.size,)).reshape(bias.shape)
+    return np.asarray(np.rint(bias / steps) * steps, np.float32)
+
+
 def _pack_weight(editor: Editor, site: Site) -> None:
     affine = affine_of(site)
     array = editor.weight(site.value)
     codes = editor.parameter(f"{site.value}.int8", encode(array, affine))
-    scale = editor.parameter(scale_name(site.value), scale_array(affine, array.ndim))
+    scale = editor.parameter(_scale_name(site.value), _scale_array(affine, array.ndim))
     first = editor.view.readers(site.value)[0]
     value = editor.before(first, _unpacking(codes, scale))
     editor.rewire(site.value, value, editor.view.readers(site.value))
 
 
-def scale_name(value: str) -> str:
-    """The parameter that holds the scale of a value."""
+def _scale_name(value: str) -> str:
     return f"{value}.scale"
 
 
-def scale_array(affine: Affine, rank: int) -> np.ndarray:
+def _scale_array(affine: Affine, rank: int) -> np.ndarray:
     """The scales in a shape that broadcasts along their axis."""
     shape = [-1 if i == affine.axis else 1 for i in range(rank)] if affine.axis is not None else [1]
     return np.array(affine.scale, np.float32).reshape(shape)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from spokeshave.errors.quant import HasBackward, NotQuantized, SiteNotTrained
-from spokeshave.graph import GraphView, Node, Rounding, roundings
+from spokeshave.graph import GraphView, Node, Rounding, bias_roundings, roundings
 from spokeshave.numerics import Affine, Grid, magnitude, symmetric
 from spokeshave.ops import OPS
 from spokeshave.program import Editor, Model
 from spokeshave.program.roles import training_ops
+from spokeshave.quant.planning import biases_between
 from spokeshave.quant.quantizers import QUANTIZERS
 from spokeshave.quant.sites import QuantPlan, Site, nothing_but_zero
 from spokeshave.report import Reason
@@ -24,16 +25,20 @@ def freeze(model: Model) -> tuple[Model, QuantPlan]:
     """
     for op in training_ops(model.program):
         raise HasBackward(verb="freeze", op=op.name())
-    found = roundings(model.view)
+    found, biases = roundings(model.view), bias_roundings(model.view)
     if not found:
         raise NotQuantized()
     places = [_Place(model, rounding) for rounding in found]
     editor = Editor(model)
     handles = [_take_out(editor, rounding) for rounding in found]
+    for bias in biases:
+        _take_out(editor, bias)
     bare = editor.finish("freeze")
     settled = [place.settle(bare, *handle) for place, handle in zip(places, handles)]
-    reasons = tuple(reason for _, reason in settled if reason is not None)
-    return bare, QuantPlan("trained", tuple(site for site, _ in settled), reasons)
+    sites = tuple(site for site, _ in settled)
+    rounded = {bias.value for bias in biases}
+    between = tuple(b for b in biases_between(bare.view, sites) if b.value in rounded)
+    return bare, QuantPlan("trained", sites, between, tuple(r for _, r in settled if r is not None))
 
 
 class _Place:

@@ -19,6 +19,14 @@ def rounded(value: Value, scale: Value, low: float, high: float) -> Value:
     return paddle.multiply(paddle.clip(steps, float(low), float(high)), scale)
 
 
+def rounded_bias(bias: Value, input_scale: Value, weight_scale: Value) -> Value:
+    """A bias in whole steps of the int32 sum that engines add it to."""
+    is_per_channel = any(length > 1 for length in weight_scale.shape)
+    scales = paddle.reshape(weight_scale, bias.shape if is_per_channel else [1])
+    steps = paddle.multiply(input_scale, scales)
+    return paddle.multiply(paddle.round(paddle.divide(bias, steps)), steps)
+
+
 def scale_of(bound: Value, high: int) -> Value:
     """The scale whose outermost code stands for `bound`; 1.0 where that would leave float32's normal range."""
     scale = paddle.divide(bound, paddle.full([1], float(high), "float32"))

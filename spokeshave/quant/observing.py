@@ -26,6 +26,7 @@ def observe(
     check_fits(model, plan)
     kind = OBSERVERS[observer]
     ranges: dict[str, tuple[float, ...]] = {s.id: _weight_range(model, s) for s in plan.weights}
+    ranges.update({b.value: _magnitudes(model.weight(b.value)) for b in plan.biases})
     watchers: dict[str, Observer] = {s.id: kind(s.id) for s in plan.activations}
     for feed in batches:
         for value, array in model.run(feed, list(watchers)).items():
@@ -46,6 +47,10 @@ def check_fits(model: Model, plan: QuantPlan) -> None:
         missing = [reader for reader in site.readers if reader not in nodes]
         if missing:
             raise PlanDoesNotFit(site=site.id, found=f"the model has no node {missing[0]}")
+
+
+def _magnitudes(bias: np.ndarray) -> tuple[float, ...]:
+    return tuple(float(b) for b in np.abs(bias.reshape(-1)))
 
 
 def _weight_range(model: Model, site: Site) -> tuple[float, ...]:

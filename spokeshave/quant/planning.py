@@ -12,7 +12,7 @@ from spokeshave.graph.view import INNER
 from spokeshave.numerics import Grid
 from spokeshave.ops import OPS
 from spokeshave.quant.signs import nonnegative_values
-from spokeshave.quant.sites import QuantPlan, Site
+from spokeshave.quant.sites import Bias, QuantPlan, Site
 from spokeshave.report import Reason
 from spokeshave.select import Choice, choose
 from spokeshave.targets import OUT, Placement, Rule, Target
@@ -37,7 +37,28 @@ def plan(view: GraphView, target: Target, choice: Choice | None = None) -> Quant
     left_out = (*excluded, *planner.refused, *planner.uncovered(chosen))
     if not planner.sites:
         raise NothingToQuantize(target=target.name, reasons=_counted(left_out))
-    return QuantPlan(target.name, planner.finished(), left_out)
+    sites = planner.finished()
+    return QuantPlan(target.name, sites, biases_between(view, sites), left_out)
+
+
+def biases_between(view: GraphView, sites: Iterable[Site]) -> tuple[Bias, ...]:
+    """The biases of all ops whose data and weight are both sites: engines add them as integers."""
+    by_place = {(reader, s.value): s for s in sites for reader in s.readers}
+    found = []
+    for node in view.nodes:
+        weight, data = _weighted_operands(node)
+        places = [by_place.get((node.id, value)) for value in (data, weight)]
+        bias = block_of(view, node).bias if all(places) else None
+        if bias is not None and data and weight and len(view.value(bias.parameter).readers) == 1:
+            found.append(Bias(bias.parameter, node.id, data, weight))
+    return tuple(found)
+
+
+def _weighted_operands(node: Node) -> tuple[str, str]:
+    facts = OPS.get(node.op)
+    if facts is None or facts.weight is None:
+        return "", ""
+    return node.operand(facts.weight) or "", node.operand(facts.data[0]) or ""
 
 
 class _Planner:

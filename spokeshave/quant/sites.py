@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Optional, Union
 
 import msgspec
+import numpy as np
 
 from spokeshave.errors.quant import PlanNotReadable, RangeMissing
 from spokeshave.files import write_atomically
@@ -15,6 +16,7 @@ from spokeshave.numerics import Affine, Grid, symmetric
 from spokeshave.report import Reason, Report, Row
 
 Ranges = Mapping[str, tuple[float, ...]]
+INT32_HIGH = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,18 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Bias:
+    """A bias that engines add as int32: rounded to steps of the scale of `input` times that of `weight`."""
+
+    value: str
+    node: str
+    input: str
+    weight: str
+
+
+@dataclass(frozen=True)
 class QuantPlan:
-    """All sites for one target, and a reason for each node that stays in float.
+    """All sites for one target, the biases between them, and a reason for each node that stays in float.
 
     >>> QuantPlan("onnxruntime").is_settled
     True
@@ -51,6 +63,7 @@ class QuantPlan:
 
     target: str
     sites: tuple[Site, ...] = ()
+    biases: tuple[Bias, ...] = ()
     left_out: tuple[Reason, ...] = ()
     version: int = 1
 
@@ -77,13 +90,23 @@ class QuantPlan:
             affines[site.id], empty = _affine_of(site, ranges)
             if empty:
                 reasons.append(nothing_but_zero(site, empty))
-        sites = tuple(replace(s, affine=affines[_root(s, self)]) for s in self.sites)
+        affines = {site.id: affines[_root(site, self)] for site in self.sites}
+        for bias in self.biases:
+            affines[bias.weight], raised = _wide_enough(bias, affines, ranges)
+            reasons += raised
+        sites = tuple(replace(s, affine=affines[s.id]) for s in self.sites)
         return replace(self, sites=sites, left_out=tuple(reasons))
+
+    def bias_steps(self, bias: Bias) -> np.ndarray:
+        """The steps of a bias, one for each channel: what one unit of the int32 sum stands for."""
+        affines = {site.id: site.affine for site in self.sites}
+        return _product(affines[bias.input], affines[bias.weight])
 
     def report(self) -> Report:
         """The plan as a report: a row for each site."""
         rows = tuple(Row(s.id, "weight" if s.is_weight else "activation", _facts(s)) for s in self.sites)
         totals = {"weights_quantized": len(self.weights), "activations_quantized": len(self.activations)}
+        totals["biases_quantized"] = len(self.biases)
         return Report("Quantization plan", {"target": self.target, **totals}, rows, self.left_out)
 
     def to_json(self) -> bytes:
@@ -101,6 +124,28 @@ class QuantPlan:
             return msgspec.json.decode(Path(path).read_bytes(), type=QuantPlan)
         except (OSError, msgspec.MsgspecError, ValueError) as error:
             raise PlanNotReadable(path=str(path), found=str(error)) from error
+
+
+def _product(one: Optional[Affine], other: Optional[Affine]) -> np.ndarray:
+    scales = [np.array(a.scale if a else (np.nan,), np.float32) for a in (one, other)]
+    return scales[0] * scales[1]
+
+
+def _wide_enough(bias: Bias, affines: Mapping[str, Affine], ranges: Ranges) -> tuple[Affine, list[Reason]]:
+    """The scales of a weight, raised in the channels where the bias would not fit an int32 sum."""
+    weight = affines[bias.weight]
+    if bias.value not in ranges:
+        raise RangeMissing(site=bias.value)
+    bounds = np.array(ranges[bias.value], np.float64)
+    least = bounds / (INT32_HIGH * affines[bias.input].scale[0])
+    scales = np.broadcast_to(np.array(weight.scale), least.shape) if weight.axis is not None else weight.scale
+    least = least if weight.axis is not None else least.max(initial=0.0, keepdims=True)
+    short = np.flatnonzero(least > np.array(scales))
+    if not short.size:
+        return weight, []
+    raised = np.maximum(np.array(scales), least * (1 + 1e-6))
+    text = f"channels {', '.join(map(str, short))}: the bias needs a larger scale to fit int32"
+    return replace(weight, scale=tuple(raised.tolist())), [Reason("bias-overflow", text, bias.weight)]
 
 
 def _affine_of(site: Site, ranges: Ranges) -> tuple[Affine, tuple[int, ...]]:
@@ -126,5 +171,12 @@ def nothing_but_zero(site: Site, channels: tuple[int, ...]) -> Reason:
 
 def _facts(site: Site) -> dict[str, Union[str, int, float, bool, None]]:
     scales = site.affine.scale if site.affine else ()
-    shown = None if not scales else scales[0] if len(scales) == 1 else f"{min(scales):.3g} … {max(scales):.3g}"
-    return {"for": f"{site.node}.{site.operand}", "grid": site.grid.describe(), "axis": site.axis, "scale": shown}
+    shown = (
+        None if not scales else scales[0] if len(scales) == 1 else f"{min(scales):.3g} … {max(scales):.3g}"
+    )
+    return {
+        "for": f"{site.node}.{site.operand}",
+        "grid": site.grid.describe(),
+        "axis": site.axis,
+        "scale": shown,
+    }

@@ -8,13 +8,14 @@ import numpy as np
 import paddle
 
 from spokeshave.graph import Node
+from spokeshave.ops import OPS
 from spokeshave.program import Editor, Model
 from spokeshave.program.roles import has_backward
-from spokeshave.quant.kernels import rounded, straight_through
+from spokeshave.quant.kernels import rounded, rounded_bias, straight_through
 from spokeshave.quant.observing import check_fits
-from spokeshave.quant.quantizers import QUANTIZERS, Quantizer, Scale
-from spokeshave.quant.sites import QuantPlan, Site
-from spokeshave.seams import Value
+from spokeshave.quant.quantizers import QUANTIZERS, Quantizer, Remember
+from spokeshave.quant.sites import Bias, QuantPlan, Site
+from spokeshave.seams import Value, is_absent
 
 
 def transform(
@@ -32,44 +33,80 @@ def transform(
     under the same names.
     """
     check_fits(model, plan)
-    editor = Editor(model)
-    for site in plan.sites:
-        quantizer = QUANTIZERS[weight if site.is_weight else activation]
-        _quantize(editor, site, quantizer, is_training)
-    return editor.finish("transform")
+    return _Transformer(model, is_training, weight, activation).transformed(plan)
 
 
-def _quantize(editor: Editor, site: Site, quantizer: Quantizer, is_training: bool) -> None:
-    source = editor.value(site.value)
-    # With a backward in place its ops are rewired; one that is still to be made must find its way.
-    needs_gradient = is_training and not has_backward(editor.program)
+class _Transformer:
+    """Puts quantizers into a copy of a model."""
 
-    def remember(name: str, start: np.ndarray) -> Value:
-        return editor.parameter(name, start, keep=True)
+    def __init__(self, model: Model, is_training: bool, weight: str, activation: str) -> None:
+        self._editor = Editor(model)
+        self._is_training = is_training
+        self._weight, self._activation = QUANTIZERS[weight], QUANTIZERS[activation]
+        # With a backward in place its ops are rewired; one that is still to be made must find its way.
+        self._needs_gradient = is_training and not has_backward(self._editor.program)
+        self._scales: dict[str, Value] = {}
 
-    def build() -> Value:
-        make: Callable[..., Scale] = quantizer.training_scale if is_training else quantizer.test_scale
-        scale = make(source, site, remember)
+    def transformed(self, plan: QuantPlan) -> Model:
+        for site in plan.sites:
+            self._quantize(site)
+        for bias in plan.biases:
+            self._round_bias(bias)
+        return self._editor.finish("transform")
+
+    def _quantize(self, site: Site) -> None:
+        source = self._editor.value(site.value)
+        readers = [self._editor.view.node(reader) for reader in site.readers]
+        quantizer = self._weight if site.is_weight else self._activation
+
+        def build() -> Value:
+            self._scales[site.id] = scale = self._scale(quantizer, source, site)
+            return self._passing(source, rounded(source, scale, site.grid.low, site.grid.high))
+
+        self._put(site.value, readers, build)
+
+    def _round_bias(self, bias: Bias) -> None:
+        source = self._editor.value(bias.value)
+        scales = self._scales[bias.input], self._scales[bias.weight]
+        readers = list(self._editor.view.readers(bias.value))
+        self._put(bias.value, readers, lambda: self._passing(source, rounded_bias(source, *scales)))
+
+    def _scale(self, quantizer: Quantizer, source: Value, site: Site) -> Value:
+        make = quantizer.training_scale if self._is_training else quantizer.test_scale
+        scale = make(source, site, self._memory_of(site))
         for new, old in scale.updates:
             paddle.assign(new, output=old)
-        value = rounded(source, scale.value, site.grid.low, site.grid.high)
-        return straight_through(source, value) if needs_gradient else value
+        return scale.value
 
-    first = editor.view.node(site.readers[0])
-    value = editor.before(first, build)
-    readers = [editor.view.node(reader) for reader in site.readers]
-    _rewire_gradients(editor, site, readers, value)
-    editor.rewire(site.value, value, readers)
+    def _memory_of(self, site: Site) -> Remember:
+        """State named after the weight it serves, as a training and a test program have those names in common."""
+        node = self._editor.view.node(site.node)
+        facts = OPS.get(node.op)
+        weight = node.operand(facts.weight) if facts is not None and facts.weight else None
+        prefix = f"{weight}.{site.operand}" if weight else site.id
 
+        def remember(name: str, start: np.ndarray) -> Value:
+            return self._editor.parameter(f"{prefix}.{name}", start, keep=True)
 
-def _rewire_gradients(editor: Editor, site: Site, readers: list[Node], value: Value) -> None:
-    """Lets the gradient op of each reader read the rounded operand too.
+        return remember
 
-    The gradient then passes the rounding unchanged, as no gradient op stands for it.
-    """
-    wanted = editor.value(site.value)
-    for reader in readers:
-        for op in editor.gradients_of(reader):
+    def _passing(self, source: Value, value: Value) -> Value:
+        return straight_through(source, value) if self._needs_gradient else value
+
+    def _put(self, value_id: str, readers: list[Node], build: Callable[[], Value]) -> None:
+        """Builds a rounded value before the first of its readers and lets them and their gradients read it."""
+        value = self._editor.before(readers[0], build)
+        for reader in readers:
+            self._rewire_gradients(value_id, reader, value)
+        self._editor.rewire(value_id, value, readers)
+
+    def _rewire_gradients(self, value_id: str, reader: Node, value: Value) -> None:
+        """Lets the gradient op of a reader read the rounded operand too.
+
+        The gradient then passes the rounding unchanged, as no gradient op stands for it.
+        """
+        wanted = self._editor.value(value_id)
+        for op in self._editor.gradients_of(reader):
             for i, source in enumerate(op.operands_source()):
-                if source.is_same(wanted):
+                if not is_absent(source) and source.is_same(wanted):
                     op.operand(i).set_source(value)

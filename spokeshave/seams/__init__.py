@@ -8,6 +8,7 @@ from spokeshave.seams.modes import TESTED_VERSIONS, building, static_mode
 from spokeshave.seams.programs import (
     attributes,
     clone,
+    descended,
     dtype_name,
     erase,
     insert_after,
@@ -29,6 +30,7 @@ __all__ = [
     "attributes",
     "building",
     "clone",
+    "descended",
     "dtype_name",
     "erase",
     "erase_tensors",

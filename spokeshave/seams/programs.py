@@ -10,14 +10,39 @@ from paddle import pir
 from spokeshave.errors.program import ErasedInUse
 from spokeshave.seams.handles import Operation, Program, Value
 
+_ORIGIN = "spokeshave_origin"
+
 # Where it was built, how gradients treat it, where it runs: not part of what an op computes.
 _NOT_MEANING = frozenset({"op_callstack", "stop_gradient", "place", "persistable"})
 
 
 def clone(program: Program) -> tuple[Program, Any]:
-    """A copy of a program, and the map whose `look_up` gives each value of the old one in the new one."""
+    """A copy of a program, and the map whose `look_up` gives each value of the old one in the new one.
+
+    The copy remembers both, so that `descended` finds a value of the old one in it.
+    """
     mapping = pir.IrMapping()
-    return program.clone(mapping), mapping
+    copy = program.clone(mapping)
+    # The ancestor is kept alive with its values: the map holds bare addresses.
+    setattr(copy, _ORIGIN, (program, mapping))
+    return copy, mapping
+
+
+def descended(value: Value, program: Program) -> Value:
+    """What a value of an ancestor has become in a program; the value itself where it is no ancestor's."""
+    for mapping in reversed(_mappings(program)):
+        if mapping.has(value):
+            value = mapping.look_up(value)
+    return value
+
+
+def _mappings(program: Program) -> list[Any]:
+    found = []
+    origin = getattr(program, _ORIGIN, None)
+    while origin is not None:
+        found.append(origin[1])
+        origin = getattr(origin[0], _ORIGIN, None)
+    return found
 
 
 def set_test_mode(program: Program) -> None:

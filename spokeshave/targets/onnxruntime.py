@@ -10,22 +10,21 @@ def _activation(op: str, operand: str, rule: Rule) -> Placement:
 
 def _weighted(op: str, data: str, weight: str) -> tuple[Placement, ...]:
     rule = Rule.CONSTANT_WEIGHT
-    return (
-        _activation(op, data, rule),
-        Placement(op, weight, INT8_NARROW, rule, per_channel=True),
-        _activation(op, OUT, rule),
-    )
+    return _activation(op, data, rule), Placement(op, weight, INT8_NARROW, rule, per_channel=True)
 
 
 ONNXRUNTIME = Target(
     name="onnxruntime",
     doc=(
-        "Pairs at every input and output of convolutions, products, residual adds, pools and concats, so that the "
-        "integer kernels form; signed weights per output channel; unsigned activations where nothing is negative."
+        "Pairs at every input and output of convolutions, residual adds, pools and concats, and at the input of "
+        "products, so that the integer kernels form; signed weights per output channel; unsigned activations where nothing is negative."
     ),
     placements=(
         *_weighted("pd_op.conv2d", "input", "filter"),
+        _activation("pd_op.conv2d", OUT, Rule.CONSTANT_WEIGHT),
         *_weighted("pd_op.depthwise_conv2d", "input", "filter"),
+        _activation("pd_op.depthwise_conv2d", OUT, Rule.CONSTANT_WEIGHT),
+        # The integer product gives float by itself; rounding the logits would only cost accuracy.
         *_weighted("pd_op.matmul", "x", "y"),
         *(_activation("pd_op.add", operand, Rule.BETWEEN_ACTIVATIONS) for operand in ("x", "y", OUT)),
         *(_activation("pd_op.pool2d", operand, Rule.ALWAYS) for operand in ("x", OUT)),

@@ -12,7 +12,7 @@ import numpy as np
 from spokeshave.quant.sites import Site
 from spokeshave.seams import Value
 
-# Gives the parameter of that name, made with these numbers where the scope has none yet.
+# Gives the parameter of that name that belongs to the site, made with these numbers where the scope has none yet.
 Remember = Callable[[str, np.ndarray], Value]
 
 

@@ -11,6 +11,7 @@ from spokeshave.quant.sites import Site
 from spokeshave.seams import Value
 
 RATE = 0.9
+STEPS = "steps"
 
 
 class MovingAverageAbsMax(Quantizer):
@@ -29,7 +30,7 @@ class MovingAverageAbsMax(Quantizer):
     name = "moving-average-abs-max"
 
     def training_scale(self, value: Value, site: Site, remember: Remember) -> Scale:
-        total, steps, scale = self._state(site, remember)
+        total, steps, scale = self._state(remember)
         # Of the largest and the least, not of a tensor of magnitudes: no copy of the activation is made.
         largest = paddle.maximum(paddle.max(value), -paddle.min(value)).reshape([1])
         new_total = paddle.add(paddle.scale(total, RATE), largest)
@@ -38,16 +39,11 @@ class MovingAverageAbsMax(Quantizer):
         return Scale(new_scale, ((new_total, total), (new_steps, steps), (new_scale, scale)))
 
     def test_scale(self, value: Value, site: Site, remember: Remember) -> Scale:
-        return Scale(self._state(site, remember)[2])
+        return Scale(self._state(remember)[2])
 
     def steps_of(self, scale: str) -> str:
-        return scale.rsplit(".", 1)[0] + ".steps"
+        return scale.rsplit(".", 1)[0] + f".{STEPS}"
 
-    def _state(self, site: Site, remember: Remember) -> tuple[Value, Value, Value]:
+    def _state(self, remember: Remember) -> tuple[Value, Value, Value]:
         start = np.zeros(1, np.float32)
-        scale = f"{site.id}.scale"
-        return (
-            remember(f"{site.id}.total", start),
-            remember(self.steps_of(scale), start),
-            remember(scale, np.ones(1, np.float32)),
-        )
+        return remember("total", start), remember(STEPS, start), remember("scale", np.ones(1, np.float32))

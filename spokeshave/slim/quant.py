@@ -1,0 +1,126 @@
+"""`slim.quant`: quantization-aware training on Programs, in the user's own scope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Union
+
+import paddle
+
+from spokeshave.errors.quant import HasBackward, SettingNotServed
+from spokeshave.graph import GraphView, Node
+from spokeshave.program import Model
+from spokeshave.program.roles import training_ops
+from spokeshave.quant import apply, freeze, pack, plan, transform
+from spokeshave.registry import nearest
+from spokeshave.seams import Program, Scope
+from spokeshave.select import choose
+from spokeshave.targets import TARGETS, Target
+
+# Old op names; `mul` is any product with a constant weight.
+OP_TYPES = {
+    "conv2d": "pd_op.conv2d",
+    "depthwise_conv2d": "pd_op.depthwise_conv2d",
+    "mul": "pd_op.matmul",
+    "matmul": "pd_op.matmul",
+    "matmul_v2": "pd_op.matmul",
+}
+DEFAULTS: Mapping[str, Any] = {
+    "weight_quantize_type": "channel_wise_abs_max",
+    "activation_quantize_type": "moving_average_abs_max",
+    "weight_bits": 8,
+    "activation_bits": 8,
+    "not_quant_pattern": ["skip_quant"],
+    "quantize_op_types": ["conv2d", "depthwise_conv2d", "mul"],
+    "dtype": "int8",
+    "moving_rate": 0.9,
+    "onnx_format": True,
+}
+# What a setting may be: those that stand here alone are not passed over, they are refused.
+SERVED: Mapping[str, tuple[Any, ...]] = {
+    "weight_quantize_type": ("channel_wise_abs_max",),
+    "activation_quantize_type": ("moving_average_abs_max",),
+    "weight_bits": (8,),
+    "activation_bits": (8,),
+    "dtype": ("int8",),
+    "moving_rate": (0.9,),
+    "onnx_format": (True, False),
+}
+
+
+def quant_aware(
+    program: Program,
+    place: Any = None,
+    config: Mapping[str, Any] | None = None,
+    scope: Scope | None = None,
+    for_test: bool = False,
+) -> Program:
+    """A program that computes with rounded weights and activations, to be run in place of `program`.
+
+    Same feeds, same fetches, and where `program` has its backward and an optimizer, they go on working. A
+    training program and its test program (`for_test=True`) share scales through the scope, by the names of
+    their weights. `program` itself stays as it is. `place` is where the user's Executor runs; it changes nothing.
+    """
+    settings = _settings(config)
+    model = Model(program, scope or paddle.static.global_scope(), borrows=True)
+    if for_test:
+        _refuse_backward(program, "quant_aware(for_test=True)")
+    view = model.view
+    skipped = [_skip(pattern) for pattern in settings["not_quant_pattern"] if _skips(view, pattern)]
+    drawn = plan(view, _target(settings), choose(view, exclude=skipped))
+    return transform(model, drawn, is_training=not for_test).program
+
+
+def convert(
+    program: Program,
+    place: Any = None,
+    config: Mapping[str, Any] | None = None,
+    scope: Scope | None = None,
+    save_int8: bool = False,
+) -> Union[Program, tuple[Program, Program]]:
+    """The trained test program, frozen: weights on the INT8 grid as float32, and with `save_int8` also as int8.
+
+    Both load and run. The frozen weights are written into the scope under names of their own, so that
+    training may go on. `place` and `config` are taken for the sake of old scripts; the program says it all.
+    """
+    _settings(config)
+    model = Model(program, scope or paddle.static.global_scope(), borrows=True)
+    bare, learned = freeze(model)
+    frozen = apply(bare, learned).program
+    return (frozen, pack(bare, learned).program) if save_int8 else frozen
+
+
+def _settings(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    settings = {**DEFAULTS, **(config or {})}
+    for name, value in settings.items():
+        if name not in DEFAULTS:
+            raise SettingNotServed(name=name, value=repr(value), served=nearest(name, dict(DEFAULTS)))
+        if name in SERVED and value not in SERVED[name]:
+            raise SettingNotServed(name=name, value=repr(value), served=", ".join(map(repr, SERVED[name])))
+    for kind in settings["quantize_op_types"]:
+        if kind not in OP_TYPES:
+            raise SettingNotServed(name="quantize_op_types", value=repr(kind), served=", ".join(OP_TYPES))
+    return settings
+
+
+def _target(settings: Mapping[str, Any]) -> Target:
+    wanted = {OP_TYPES[kind] for kind in settings["quantize_op_types"]}
+    target = TARGETS["paddle"]
+    return Target(target.name, target.doc, tuple(p for p in target.placements if p.op in wanted))
+
+
+def _skips(view: GraphView, pattern: str) -> bool:
+    return any(_skip(pattern)(view, node) for node in view.nodes)
+
+
+def _skip(pattern: str) -> Any:
+    def matches(view: GraphView, node: Node) -> bool:
+        return fnmatchcase(node.scope, f"*{pattern}*")
+
+    return matches
+
+
+def _refuse_backward(program: Program, verb: str) -> None:
+    for op in training_ops(program):
+        raise HasBackward(verb=verb, op=op.name())
