@@ -9,7 +9,7 @@ from typing import Any, Union
 
 from spokeshave.data import Feed, open_data, preflight
 from spokeshave.deploy import Artifact, Verdict, export, verify
-from spokeshave.files import AtomicFolder
+from spokeshave.files import SUMS, AtomicFolder
 from spokeshave.program import PASSES, Model, for_inference, load, rewrite, save
 from spokeshave.quant import QuantPlan, apply, observe, pack, plan
 from spokeshave.quant import freeze as frozen
@@ -20,6 +20,19 @@ from spokeshave.targets import TARGETS
 
 PREPARING = ("fold-batch-norm", "untranspose-weight")
 FLOAT, INT8, ONNX = "float/model", "int8/model", "onnx/model.onnx"
+PLAN, REPORT = "plan.json", "report.json"
+WRITES = {
+    f"{FLOAT}.json": "the frozen program: a rounding at every activation site",
+    f"{FLOAT}.pdiparams": "its weights, on their grids, as float32",
+    f"{FLOAT}.sha256": "checksums of the two, in the form that `sha256sum -c` takes; loading checks them",
+    f"{INT8}.json": "the same program with its weights unpacked from int8",
+    f"{INT8}.pdiparams": "its weights as int8, a quarter of the bytes",
+    f"{INT8}.sha256": "checksums of the two",
+    ONNX: "int8 weights, int32 biases, pairs of QuantizeLinear and DequantizeLinear",
+    PLAN: "every site with its grid and scale, and why other operators stay float",
+    REPORT: "what was done and left out, sizes, and the verdict",
+    SUMS: "checksums of all files in the folder",
+}
 
 
 @dataclass(frozen=True)
@@ -107,10 +120,10 @@ def finish(
         save(simulation, staging / FLOAT)
         save(packed, staging / INT8)
         artifact = export(packed, staging / ONNX)
-        settled.save(staging / "plan.json")
+        settled.save(staging / PLAN)
         verdict = verify(original, simulation, artifact, proof)
         report = _report(original, packed, settled, artifact, verdict, before)
-        (staging / "report.json").write_bytes(report.to_json())
+        (staging / REPORT).write_bytes(report.to_json())
     artifact = replace(artifact, path=Path(output) / ONNX)
     return Quantized(simulation, packed, artifact, settled, verdict, report)
 

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from spokeshave.engines.available import EngineInfo, cpu_features, engines
     from spokeshave.engines.onnx._writer import Written, to_onnx
     from spokeshave.engines.onnxruntime import OnnxRunner
+    from spokeshave.engines.paddle import PaddleRunner
     from spokeshave.engines.runner import InputSpec, Runner, check_feed
 
 __all__ = [
     "EngineInfo",
     "InputSpec",
     "OnnxRunner",
+    "PaddleRunner",
     "Runner",
     "Written",
     "check_feed",
@@ -33,6 +35,7 @@ __getattr__, __dir__ = lazily(
         "EngineInfo": "spokeshave.engines.available",
         "InputSpec": "spokeshave.engines.runner",
         "OnnxRunner": "spokeshave.engines.onnxruntime",
+        "PaddleRunner": "spokeshave.engines.paddle",
         "Runner": "spokeshave.engines.runner",
         "Written": "spokeshave.engines.onnx._writer",
         "check_feed": "spokeshave.engines.runner",

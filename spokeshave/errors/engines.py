@@ -9,9 +9,9 @@ class OpNotExportable(UserError, NotImplementedError):
     """The model has operators that the ONNX writer does not know.
 
     ## Why
-    Each operator is written by its own emitter. All operators without one are named at once, with the
-    nodes that use them, before anything is written. `divide`, `round`, `clip` and `multiply` stand here
-    when they look like a quantizer but are not one: another scale at its end, bounds that are not
+    Each operator is written by its own emitter. All operators without one are named at once, with some
+    of the nodes that use them, before anything is written. `divide`, `round`, `clip` and `multiply` stand
+    here when they look like a quantizer but are not one: another scale at its end, bounds that are not
     constants, a step inside it that something else reads.
 
     ## What to do

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from spokeshave.engines.onnx._constants import Constants
 from spokeshave.engines.onnx._emitter import EMITTERS
 from spokeshave.engines.onnx._quantized import FakeQuant, IntWeight, fake_quant_at, int_weight_at
@@ -10,13 +12,15 @@ from spokeshave.errors.engines import OpNotExportable, ResultNotExportable
 from spokeshave.graph import GraphView, Node
 from spokeshave.registry import nearest
 
+SHOWN_NODES = 4
+
 
 def survey(view: GraphView, constants: Constants) -> Survey:
     """Walks back from the outputs; raises once for all operators that cannot be written."""
     walk = _Walk(view, constants)
     for _, value_id in view.outputs:
         walk.visit(value_id)
-    _refuse_unknown(walk.unknown)
+    _refuse_unknown(node for node in view.nodes if node.id in walk.unknown)
     nodes = tuple(node for node in view.nodes if node.id in walk.needed)
     return Survey(nodes, walk.quantized, walk.weights, walk.passed)
 
@@ -28,7 +32,7 @@ class _Walk:
         self._view, self._constants = view, constants
         self._seen: set[str] = set()
         self.needed: set[str] = set()
-        self.unknown: list[Node] = []
+        self.unknown: set[str] = set()
         self.quantized: dict[str, FakeQuant] = {}
         self.weights: dict[str, IntWeight] = {}
         self.passed: dict[str, str] = {}
@@ -68,7 +72,7 @@ class _Walk:
     def _passed_by(self, node: Node) -> str | None:
         emitter = EMITTERS.get(node.op)
         if emitter is None:
-            self.unknown.append(node)
+            self.unknown.add(node.id)
             return None
         return emitter.passes(self._constants, node)
 
@@ -83,12 +87,17 @@ def _refuse_side_result(node: Node, value_id: str) -> None:
         raise ResultNotExportable(node=node.id, op=node.op, result=result)
 
 
-def _refuse_unknown(nodes: list[Node]) -> None:
-    if not nodes:
-        return
-    users: dict[str, dict[str, None]] = {}
+def _refuse_unknown(nodes: Iterable[Node]) -> None:
+    users: dict[str, list[str]] = {}
     for node in nodes:
-        users.setdefault(node.op, {})[node.id] = None
-    ops = ", ".join(f"{op} ({', '.join(sorted(ids))})" for op, ids in sorted(users.items()))
+        users.setdefault(node.op, []).append(node.id)
+    if not users:
+        return
+    ops = ", ".join(f"{op} ({_shown(ids)})" for op, ids in sorted(users.items()))
     close = dict.fromkeys(name for op in sorted(users) for name in nearest(op, EMITTERS.names()).split(", "))
     raise OpNotExportable(ops=ops, nearest=", ".join(close))
+
+
+def _shown(ids: list[str]) -> str:
+    more = len(ids) - SHOWN_NODES
+    return ", ".join(ids[:SHOWN_NODES]) + (f" and {more} more" if more > 0 else "")
