@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spokeshave.graph.pattern import Match, Step, match
-from spokeshave.graph.view import GraphView, Node
+from spokeshave.graph.view import GraphView
+from spokeshave.ops.elementwise import CLIP, DIVIDE, MULTIPLY, ROUND
+from spokeshave.ops.shape import CAST
 
-ROUNDING = (
-    Step("divide", ("pd_op.divide",), "x"),
-    Step("round", ("pd_op.round",), "x"),
-    Step("clip", ("pd_op.clip",), "x"),
-    Step("multiply", ("pd_op.multiply",)),
-)
+ROUNDING = (Step("divide", (DIVIDE.name,)), Step("round", (ROUND.name,)), Step("clip", (CLIP.name,)))
 # A bias is rounded to the integers of an int32 sum, which nothing clips.
-BIAS_ROUNDING = (
-    Step("divide", ("pd_op.divide",), "x"),
-    Step("round", ("pd_op.round",), "x"),
-    Step("multiply", ("pd_op.multiply",)),
-)
-UNPACKING = (Step("cast", ("pd_op.cast",), "x"), Step("multiply", ("pd_op.multiply",)))
+BIAS_ROUNDING = ROUNDING[:2]
+UNPACKING = (Step("cast", (CAST.name,)),)
 
 
 @dataclass(frozen=True)
@@ -60,24 +53,30 @@ def bias_roundings(view: GraphView) -> tuple[Rounding, ...]:
     return tuple(r for r in _rounded_by(view, BIAS_ROUNDING) if view.is_parameter(r.value))
 
 
-def _rounded_by(view: GraphView, steps: tuple[Step, ...]) -> tuple[Rounding, ...]:
-    found = []
-    for chain in match(view, steps):
-        value, scale = chain["divide"].operand("x"), _factor(chain["multiply"])
-        if value is not None and scale is not None and chain["divide"].operand("y") == scale:
-            found.append(Rounding(value, scale, chain))
-    return tuple(found)
-
-
 def unpackings(view: GraphView) -> tuple[Unpacking, ...]:
     """All weights that are stored as integers, in order."""
     found = []
-    for chain in match(view, UNPACKING):
-        integers, scale = chain["cast"].operand("x"), _factor(chain["multiply"])
-        if integers is not None and scale is not None and view.is_parameter(integers):
+    for chain, scale in _scaled(view, UNPACKING):
+        integers = chain["cast"].operand("x")
+        if integers is not None and view.is_parameter(integers):
             found.append(Unpacking(integers, scale, chain))
     return tuple(found)
 
 
-def _factor(multiply: Node) -> str | None:
-    return multiply.operand("y")
+def _rounded_by(view: GraphView, steps: tuple[Step, ...]) -> tuple[Rounding, ...]:
+    found = []
+    for chain, scale in _scaled(view, steps):
+        value = chain["divide"].operand("x")
+        if value is not None and chain["divide"].operand("y") == scale:
+            found.append(Rounding(value, scale, chain))
+    return tuple(found)
+
+
+def _scaled(view: GraphView, steps: tuple[Step, ...]) -> list[tuple[Match, str]]:
+    """Chains whose result is multiplied by something, in whichever order, with that something."""
+    found = []
+    for at, other in (("x", "y"), ("y", "x")):
+        chain = (*steps[:-1], replace(steps[-1], operand=at), Step("multiply", (MULTIPLY.name,)))
+        found += [(m, m["multiply"].operand(other) or "") for m in match(view, chain)]
+    order = {node.id: i for i, node in enumerate(view.nodes)}
+    return sorted(found, key=lambda pair: order[pair[0]["multiply"].id])

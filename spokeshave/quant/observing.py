@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from spokeshave.errors.quant import PlanDoesNotFit
+from spokeshave.graph import GraphView
 from spokeshave.numerics import magnitude
 from spokeshave.program import Model
 from spokeshave.quant.observers import OBSERVERS, Observer
@@ -36,17 +37,41 @@ def observe(
 
 
 def check_fits(model: Model, plan: QuantPlan) -> None:
-    """Refuses a plan whose values or readers are not those of the model."""
+    """Refuses a plan that contradicts itself, or whose values or readers are not those of the model."""
+    plan.check()
     view = model.view
-    nodes = {node.id for node in view.nodes}
     for site in plan.sites:
-        if site.value not in view.values:
-            raise PlanDoesNotFit(site=site.id, found="the model has no such value")
-        if site.is_weight and not view.is_parameter(site.value):
-            raise PlanDoesNotFit(site=site.id, found="it is no parameter")
-        missing = [reader for reader in site.readers if reader not in nodes]
-        if missing:
-            raise PlanDoesNotFit(site=site.id, found=f"the model has no node {missing[0]}")
+        _check_site(view, site)
+    for bias in plan.biases:
+        if not _is_parameter(view, bias.value):
+            raise PlanDoesNotFit(site=bias.value, found="the model has no such parameter to be a bias")
+
+
+def _check_site(view: GraphView, site: Site) -> None:
+    if site.value not in view.values:
+        raise PlanDoesNotFit(site=site.id, found="the model has no such value")
+    readers = {node.id for node in view.readers(site.value)}
+    missing = [reader for reader in site.readers if reader not in readers]
+    if missing or not site.readers:
+        who = f"no node {missing[0]} reads it" if missing else "the plan names no node that reads it"
+        raise PlanDoesNotFit(site=site.id, found=who)
+    if site.is_weight:
+        _check_weight(view, site)
+
+
+def _check_weight(view: GraphView, site: Site) -> None:
+    if not view.is_parameter(site.value):
+        raise PlanDoesNotFit(site=site.id, found="it is no parameter")
+    shape, axis = view.value(site.value).shape, site.axis
+    if axis is not None and not axis < len(shape):
+        raise PlanDoesNotFit(site=site.id, found=f"a weight of shape {list(shape)} has no axis {axis}")
+    if axis is not None and site.affine is not None and len(site.affine.scale) != shape[axis]:
+        scales = len(site.affine.scale)
+        raise PlanDoesNotFit(site=site.id, found=f"{scales} scales for {shape[axis]} channels")
+
+
+def _is_parameter(view: GraphView, value: str) -> bool:
+    return value in view.values and view.is_parameter(value)
 
 
 def _magnitudes(bias: np.ndarray) -> tuple[float, ...]:

@@ -120,6 +120,12 @@ def pool(label: str, reference: Reference, window: Shape, **attrs: Any) -> Case:
     return Case("pd_op.pool2d", label, reference, {**plain, **attrs}, {"x": "x", "kernel_size": window}, size)
 
 
+def mean(label: str, axes: Shape, *, keepdim: bool) -> Case:
+    """A mean over some axes."""
+    reference: Reference = lambda x: x.mean(list(axes), keepdim=keepdim)  # noqa: E731
+    return Case("pd_op.mean", label, reference, {"keepdim": keepdim}, {"x": "x", "axis": axes})
+
+
 def matmul(label: str, x: Shape, y: Shape, *, swap_x: bool = False, swap_y: bool = False) -> Case:
     """A product with a stored matrix."""
     return Case(
@@ -323,6 +329,14 @@ CASES = [
     ),
     Case("pd_op.add", "weight first", lambda x, w: w + x, {}, {"x": "w", "y": "x"}, weights={"w": (7,)}),
     Case("pd_op.add", "with itself", lambda x: x + x, {}, {"x": "x", "y": "x"}),
+    Case(
+        "pd_op.multiply", "by a weight", lambda x, w: x * w, {}, {"x": "x", "y": "w"}, weights={"w": (9, 1)}
+    ),
+    Case(
+        "pd_op.multiply", "of two inputs", lambda x, z: x * z, {}, {"x": "x", "y": "z"}, other=(-1, 4, 9, 7)
+    ),
+    mean("picture", (2, 3), keepdim=False),
+    mean("last, kept", (-1,), keepdim=True),
     Case("pd_op.relu", "", F.relu, {}),
     Case("pd_op.relu6", "", F.relu6, {}),
     Case("pd_op.softmax", "last axis", lambda x: F.softmax(x, axis=-1), {"axis": -1}),

@@ -9,14 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spokeshave.engines.onnx._constants import Array, Constants, at
+from spokeshave.engines.onnx._constants import Array, Constants
 from spokeshave.errors.engines import GridNotExportable, ScaleNotExportable
-from spokeshave.graph import GraphView, Node
-from spokeshave.ops import elementwise, shape
-
-MULTIPLY, DIVIDE = elementwise.MULTIPLY.name, elementwise.DIVIDE.name
-ROUND, CLIP = elementwise.ROUND.name, elementwise.CLIP.name
-CAST, TRANSPOSE = shape.CAST.name, shape.TRANSPOSE.name
+from spokeshave.graph import GraphView, Rounding, roundings, unpackings
+from spokeshave.ops import shape
 
 ZERO_OF_NARROW_GRID = 128
 
@@ -65,62 +61,46 @@ class IntWeight:
         return IntWeight(integers, self.name, self.scale, self.scale_name, axis, self.multiply)
 
 
-def fake_quant_at(view: GraphView, constants: Constants, value_id: str) -> FakeQuant | None:
-    """The quantizer whose result is this value, if one stands there."""
-    for multiply, clipped, scale in _products(view, value_id):
-        clip = _made_by(view, clipped, CLIP)
-        rounded = _made_by(view, clip.operand("x"), ROUND) if clip else None
-        divide = _made_by(view, rounded.operand("x"), DIVIDE) if rounded else None
-        if clip is None or rounded is None or divide is None or rounded.attrs.get("decimals", 0) != 0:
-            continue
-        if divide.operand("y") == scale and _has_fixed_bounds(constants, clip):
-            return _fake_quant(constants, divide, clip, multiply, scale)
-    return None
+class Quantizers:
+    """The quantizers of a view, by the value that each makes, with the arrays behind them."""
 
+    def __init__(self, view: GraphView, constants: Constants) -> None:
+        self._view, self._constants = view, constants
+        self._roundings = {found.out: found for found in roundings(view)}
+        self._unpackings = {found.out: found for found in unpackings(view)}
 
-def int_weight_at(view: GraphView, constants: Constants, value_id: str) -> IntWeight | None:
-    """The int8 weight behind this value, also through transposes, if there is one."""
-    transpose = _made_by(view, value_id, TRANSPOSE)
-    if transpose is not None:
-        inner = int_weight_at(view, constants, at(transpose, "x"))
-        return inner.moved(tuple(transpose.attrs["perm"])) if inner else None
-    for multiply, floats, scale in _products(view, value_id):
-        cast = _made_by(view, floats, CAST)
-        integers = constants.get(cast.operand("x")) if cast else None
-        if cast is not None and integers is not None and integers.dtype == np.int8:
-            factors, axis = _along_axis(constants, scale, integers.ndim, multiply.id)
-            return IntWeight(integers, at(cast, "x"), factors, scale, axis, multiply.id)
-    return None
+    def fake_quant_at(self, value_id: str) -> FakeQuant | None:
+        """The quantizer whose result is this value, if one stands there that does not depend on an input."""
+        found = self._roundings.get(value_id)
+        if found is None or not self._is_fixed(found):
+            return None
+        clip, multiply = found.nodes["clip"], found.nodes["multiply"]
+        rank = len(self._view.value(found.value).shape)
+        factors, axis = _along_axis(self._constants, found.scale, rank, multiply.id)
+        lo, hi = self._constants.number(clip, "min"), self._constants.number(clip, "max")
+        return FakeQuant(
+            found.value, factors, found.scale, axis, lo, hi, found.nodes["divide"].id, multiply.id
+        )
 
+    def int_weight_at(self, value_id: str) -> IntWeight | None:
+        """The int8 weight behind this value, also through transposes, if there is one."""
+        maker = self._view.maker(value_id)
+        if maker is not None and maker.op == shape.TRANSPOSE.name:
+            inner = self.int_weight_at(maker.operand("x") or "")
+            return inner.moved(tuple(maker.attrs["perm"])) if inner else None
+        found = self._unpackings.get(value_id)
+        integers = self._constants.get(found.integers) if found else None
+        if found is None or integers is None or integers.dtype != np.int8:
+            return None
+        multiply = found.nodes["multiply"].id
+        factors, axis = _along_axis(self._constants, found.scale, integers.ndim, multiply)
+        return IntWeight(integers, found.integers, factors, found.scale, axis, multiply)
 
-def _fake_quant(constants: Constants, divide: Node, clip: Node, multiply: Node, scale: str) -> FakeQuant:
-    source = at(divide, "x")
-    rank = len(constants.view.value(source).shape)
-    factors, axis = _along_axis(constants, scale, rank, multiply.id)
-    lo, hi = constants.number(clip, "min"), constants.number(clip, "max")
-    return FakeQuant(source, factors, scale, axis, lo, hi, divide.id, multiply.id)
-
-
-def _products(view: GraphView, value_id: str) -> list[tuple[Node, str, str]]:
-    """A multiply with its factor and its scale, a float32 parameter; both orders where both could be."""
-    multiply = _made_by(view, value_id, MULTIPLY)
-    if multiply is None:
-        return []
-    x, y = at(multiply, "x"), at(multiply, "y")
-    return [(multiply, a, b) for a, b in ((x, y), (y, x)) if _is_scale(view, b)]
-
-
-def _is_scale(view: GraphView, value_id: str) -> bool:
-    return view.is_parameter(value_id) and view.value(value_id).dtype == "float32"
-
-
-def _made_by(view: GraphView, value_id: str | None, op: str) -> Node | None:
-    maker = view.maker(value_id) if value_id else None
-    return maker if maker is not None and maker.op == op else None
-
-
-def _has_fixed_bounds(constants: Constants, clip: Node) -> bool:
-    return all(constants.get(clip.operand(bound)) is not None for bound in ("min", "max"))
+    def _is_fixed(self, found: Rounding) -> bool:
+        bounds = (found.nodes["clip"].operand(name) for name in ("min", "max"))
+        is_scale = self._view.is_parameter(found.scale) and self._view.value(found.scale).dtype == "float32"
+        is_whole = found.nodes["round"].attrs.get("decimals", 0) == 0
+        return is_scale and is_whole and all(self._constants.get(bound) is not None for bound in bounds)
 
 
 def _along_axis(constants: Constants, scale: str, rank: int, node: str) -> tuple[Array, int | None]:

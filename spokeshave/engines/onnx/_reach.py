@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from spokeshave.engines.onnx._constants import Constants
 from spokeshave.engines.onnx._emitter import EMITTERS
-from spokeshave.engines.onnx._quantized import FakeQuant, IntWeight, fake_quant_at, int_weight_at
+from spokeshave.engines.onnx._quantized import FakeQuant, IntWeight, Quantizers
 from spokeshave.engines.onnx._survey import Survey
 from spokeshave.errors.engines import OpNotExportable, ResultNotExportable
 from spokeshave.graph import GraphView, Node
@@ -30,6 +30,7 @@ class _Walk:
 
     def __init__(self, view: GraphView, constants: Constants) -> None:
         self._view, self._constants = view, constants
+        self._quantizers = Quantizers(view, constants)
         self._seen: set[str] = set()
         self.needed: set[str] = set()
         self.unknown: set[str] = set()
@@ -49,7 +50,7 @@ class _Walk:
     def _needs_of(self, value_id: str) -> tuple[str, ...]:
         if self._constants.get(value_id) is not None:
             return ()
-        weight = int_weight_at(self._view, self._constants, value_id)
+        weight = self._quantizers.int_weight_at(value_id)
         if weight is not None:
             self.weights[value_id] = weight
             return ()
@@ -57,7 +58,7 @@ class _Walk:
         return () if node is None else self._needs_of_result(value_id, node)
 
     def _needs_of_result(self, value_id: str, node: Node) -> tuple[str, ...]:
-        found = fake_quant_at(self._view, self._constants, value_id)
+        found = self._quantizers.fake_quant_at(value_id)
         if found is not None:
             self.quantized[value_id] = found
             self.needed.add(node.id)

@@ -1,4 +1,4 @@
-"""Sums, scalings, and dropout in test mode."""
+"""Sums, products, scalings, and dropout in test mode."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from spokeshave.ops import elementwise
 
 def _add(draft: Draft, node: Node) -> None:
     draft.put("Add", node, [draft.read(at(node, side)) for side in ("x", "y")])
+
+
+def _multiply(draft: Draft, node: Node) -> None:
+    draft.put("Mul", node, [draft.read(at(node, side)) for side in ("x", "y")])
 
 
 def _scale(draft: Draft, node: Node) -> None:
@@ -59,6 +63,7 @@ def _stored(draft: Draft, node: Node, part: str, number: Array) -> str:
 
 
 ADD = Emitter(elementwise.ADD.name, "Add, unless it is the bias of the node before it.", _add)
+MULTIPLY = Emitter(elementwise.MULTIPLY.name, "Mul, unless it is the last step of a quantizer.", _multiply)
 SCALE = Emitter(
     elementwise.SCALE.name, "Mul and Add, each only where it changes something.", _scale, _passed_by_scale
 )

@@ -1,0 +1,23 @@
+"""What commands need from modules that import Paddle: each loads when it is first used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spokeshave.registry import lazily
+
+if TYPE_CHECKING:
+    from spokeshave.cli._training import save_layer, steps, untrained_lenet
+    from spokeshave.program.loading import find_model
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "find_model": "spokeshave.program.loading",
+        "save_layer": "spokeshave.cli._training",
+        "steps": "spokeshave.cli._training",
+        "untrained_lenet": "spokeshave.cli._training",
+    },
+)
+
+__all__ = ["find_model", "save_layer", "steps", "untrained_lenet"]
