@@ -42,7 +42,7 @@ class Health:
 @click.command
 @_options.as_json
 def command(as_json: bool) -> None:
-    """Says which versions are installed, what this CPU has for INT8, and which engines there are.
+    """Shows versions, engines, and what this CPU has for INT8.
 
     Exit code 1 when a package is missing without which nothing runs.
 

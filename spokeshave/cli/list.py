@@ -13,7 +13,7 @@ from spokeshave.report import table
 @click.argument("kind", required=False)
 @_options.as_json
 def command(kind: str | None, as_json: bool) -> None:
-    """Lists the plug-ins of a kind, or the kinds when no KIND is given.
+    """Lists the plug-ins of a kind, or all kinds.
 
     \b
     Example:

@@ -46,7 +46,7 @@ RULE = "A node, layer or weight by name, with * for any text (`conv2d_3`, `/Head
 )
 @_options.as_json
 def command(model: str, data: str, output: str, as_json: bool, **settings: Any) -> None:
-    """Quantizes a model by calibration and proves that the result computes what it should.
+    """Quantizes a model and proves that it stayed right.
 
     FOLDER gets the quantized model in three forms (`float/model`: simulated, for Paddle; `int8/model`:
     weights stored as int8; `onnx/model.onnx`), `plan.json` with every scale, `report.json`, and

@@ -27,9 +27,9 @@ SIMULATION, ONNX = "float/model.json", "onnx/model.onnx"
 def command(
     original: str, folder: Path, data: str, batch_size: int, limit: int | None, as_json: bool
 ) -> None:
-    """Checks a folder that `quantize` wrote against the model that it was made from.
+    """Checks a quantized folder against its original model.
 
-    ORIGINAL is that model, FOLDER the output of `spokeshave quantize`. Its checksums are looked at first;
+    ORIGINAL is the model that was quantized, FOLDER the output of `spokeshave quantize`. Its checksums are looked at first;
     then the ONNX file, the simulation and the original run side by side on the data.
 
     Exit code 1 when the ONNX file does not compute what the simulation does.

@@ -90,7 +90,8 @@ class Editor:
         self._picture = self._model.picture
         self._outputs = dict(self._model.fetches)
         ops = self._model.program.global_block().ops
-        self._unread = {op.id() for op in ops if _is_dead(op, set())}
+        shown = {value.id for value in self._outputs.values()}
+        self._unread = {op.id() for op in ops if _is_dead(op, shown)}
 
     @property
     def view(self) -> GraphView:
