@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_origin
 
 from spokeshave.errors.registry import NameTaken, UnknownName
 
@@ -107,7 +107,9 @@ def classes(kind: type[T]) -> Callable[[str], list[type[T]]]:
 
     def find(module: str) -> list[type[T]]:
         contents = vars(importlib.import_module(module)).values()
-        own = [c for c in contents if inspect.isclass(c) and issubclass(c, kind) and c.__module__ == module]
+        # Before Python 3.11 an alias such as `tuple[int, ...]` passes for a class; it has an origin.
+        kinds = [c for c in contents if inspect.isclass(c) and get_origin(c) is None]
+        own = [c for c in kinds if issubclass(c, kind) and c.__module__ == module]
         return [c for c in own if not inspect.isabstract(c)]
 
     return find

@@ -38,7 +38,7 @@ Cells = tuple[str, str, str, str]
 def command(output: str | None, steps: int) -> None:
     """Trains a small net, quantizes it, and shows what that did.
 
-    It takes some 20 seconds, downloads nothing, and trains the same net every time. FOLDER gets the net
+    It takes some 10 seconds, downloads nothing, and trains the same net every time. FOLDER gets the net
     as Paddle and ONNX files (`lenet.json`, `lenet.pdiparams`, `lenet.onnx`) and what `spokeshave quantize`
     writes (`quantized`); one that holds other files is refused. Without FOLDER nothing is kept.
 
@@ -48,7 +48,7 @@ def command(output: str | None, steps: int) -> None:
     """
     with _folder(output) as folder:
         _train(folder / "lenet", steps)
-        click.echo("Quantizing it and running both nets ...")
+        click.echo("Quantizing it and timing both nets")
         exported = spokeshave.export(spokeshave.load(folder / "lenet"), folder / "lenet.onnx")
         done = spokeshave.quantize(folder / "lenet", "digits", folder / "quantized")
         times = _timed({BEFORE: exported.path, AFTER: done.artifact.path})
@@ -71,10 +71,10 @@ def _temporary() -> Iterator[Path]:
 
 def _train(prefix: Path, count: int) -> None:
     images, labels = digits("train")
-    click.echo(f"Training LeNet on {len(images)} handwritten digits ...")
+    label = f"Training LeNet on {len(images)} handwritten digits"
     net = _late.untrained_lenet(SEED)
     losses = _late.steps(net, images, labels, count, SEED)
-    with click.progressbar(losses, length=count, show_pos=True) as shown:
+    with click.progressbar(losses, length=count, label=label, show_pos=True) as shown:
         for _ in shown:
             pass
     _late.save_layer(net, prefix, PICTURE)
@@ -100,12 +100,16 @@ def _compared(float_bytes: int, done: compress.Quantized, times: dict[str, measu
         _smaller("weights", float(facts["weights_before_bytes"] or 0), float(facts["weights_after_bytes"] or 0)),
         _smaller("ONNX file", float_bytes, done.artifact.size_bytes),
         ("accuracy", right[0], right[1], f"{change:+.2f} points"),
-        ("latency", _span(before), _span(after), f"{before.median_ms / after.median_ms:.2f}x faster"),
+        ("latency", _span(before), _span(after), _speed(before.median_ms, after.median_ms)),
     ]
 
 
 def _smaller(what: str, before: float, after: float) -> Cells:
     return what, f"{before:,.0f} bytes", f"{after:,.0f} bytes", f"{before / after:.2f}x smaller"
+
+
+def _speed(before: float, after: float) -> str:
+    return f"{before / after:.2f}x faster" if after <= before else f"{after / before:.2f}x slower"
 
 
 def _span(timing: measure.Timing) -> str:

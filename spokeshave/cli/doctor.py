@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 import spokeshave
-from spokeshave.cli import _options
+from spokeshave.cli import _options, _output
 from spokeshave.engines import EngineInfo, cpu_features, engines
 from spokeshave.report import table
 
@@ -61,11 +61,11 @@ def command(as_json: bool) -> None:
     """
     health = examine()
     if as_json:
-        _options.echo_json(asdict(health))
+        _output.echo_json(asdict(health))
     else:
         click.echo("\n\n".join((_versions(health), _cpu(health.cpu), _engines(health))))
     if health.missing:
-        raise _options.does_not_hold(f"missing: {', '.join(health.missing)}")
+        raise _output.does_not_hold(f"missing: {', '.join(health.missing)}")
 
 
 def examine() -> Health:

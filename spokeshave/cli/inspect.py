@@ -10,7 +10,7 @@ import click
 
 import spokeshave
 from spokeshave import graph, program
-from spokeshave.cli import _late, _options
+from spokeshave.cli import _late, _options, _output
 from spokeshave.report import table
 
 
@@ -75,7 +75,7 @@ def command(model: str, as_json: bool) -> None:
     """
     portrait = portrait_of(model)
     if as_json:
-        _options.echo_json(asdict(portrait))
+        _output.echo_json(asdict(portrait))
     else:
         click.echo("\n\n".join(_text(portrait)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from spokeshave.cli import _options
+from spokeshave.cli import _options, _output
 from spokeshave.cli._shelves import KINDS, kind_named
 from spokeshave.report import table
 
@@ -30,7 +30,7 @@ def command(kind: str | None, as_json: bool) -> None:
 def _show_kinds(as_json: bool) -> None:
     counted = [(kind.name, len(kind.entries()), kind.doc) for kind in KINDS]
     if as_json:
-        _options.echo_json([{"name": name, "count": count, "doc": doc} for name, count, doc in counted])
+        _output.echo_json([{"name": name, "count": count, "doc": doc} for name, count, doc in counted])
         return
     click.echo(table(("kind", "count", "what"), counted))
     click.echo("\n`spokeshave list KIND` shows the names.")
@@ -39,6 +39,6 @@ def _show_kinds(as_json: bool) -> None:
 def _show_entries(kind: str, as_json: bool) -> None:
     entries = kind_named(kind).entries()
     if as_json:
-        _options.echo_json([{"name": name, "doc": doc} for name, doc in entries])
+        _output.echo_json([{"name": name, "doc": doc} for name, doc in entries])
     else:
         click.echo(table(("name", "what"), entries))

@@ -8,9 +8,8 @@ import click
 
 import spokeshave
 from spokeshave import compress, deploy
-from spokeshave.cli import _options
+from spokeshave.cli import _options, _output
 from spokeshave.cli._shelves import PluginName
-from spokeshave.report import render
 
 RULE = "A node, layer or weight by name, with * for any text (`conv2d_3`, `/Head/*`), or `type:KIND`; may be repeated."
 
@@ -61,15 +60,14 @@ def command(model: str, data: str, output: str, as_json: bool, **settings: Any) 
     With --json, stdout is what `report.json` holds, and the closing line goes to stderr.
     """
     done = spokeshave.quantize(model, data, output, **settings)
-    click.echo(done.report.to_json() if as_json else render(done.report) + "\n", nl=False)
-    click.echo(_closing(done, output), err=as_json)
+    _output.echo_report(done.report, _closing(done, output), as_json)
     check_holds(done.verdict)
 
 
 def check_holds(verdict: deploy.Verdict) -> None:
     """Ends with exit code 1 and the reasons on one line of stderr, unless the verdict holds."""
     if not verdict.holds:
-        raise _options.does_not_hold("; ".join(f"{r.subject}: {r.text}" for r in verdict.reasons))
+        raise _output.does_not_hold("; ".join(f"{r.subject}: {r.text}" for r in verdict.reasons))
 
 
 def standing(verdict: deploy.Verdict) -> str:
@@ -85,4 +83,4 @@ def standing(verdict: deploy.Verdict) -> str:
 def _closing(done: compress.Quantized, output: str) -> str:
     facts = done.report.facts
     sizes = f"weights {facts['weights_before_bytes']:,} -> {facts['weights_after_bytes']:,} bytes"
-    return f"\nWrote {output}: {sizes}, {standing(done.verdict)}."
+    return f"Wrote {output}: {sizes}, {standing(done.verdict)}."

@@ -8,11 +8,10 @@ import click
 
 import spokeshave
 from spokeshave import deploy, files, program
-from spokeshave.cli import _options
+from spokeshave.cli import _options, _output
 from spokeshave.cli.quantize import check_holds, standing
 from spokeshave.data import open_data
 from spokeshave.errors.cli import NotAQuantizedFolder
-from spokeshave.report import render
 
 SIMULATION, ONNX = "float/model.json", "onnx/model.onnx"
 
@@ -44,9 +43,7 @@ def command(
     model, simulation = spokeshave.load(original), spokeshave.load(folder / SIMULATION)
     feed = open_data(data, inputs=model.inputs, batch_size=batch_size, limit=limit)
     verdict = spokeshave.verify(model, simulation, _artifact(folder / ONNX, simulation), feed)
-    report = verdict.report()
-    click.echo(report.to_json() if as_json else render(report) + "\n", nl=False)
-    click.echo(f"\nChecked {folder}: {standing(verdict)}.", err=as_json)
+    _output.echo_report(verdict.report(), f"Checked {folder}: {standing(verdict)}.", as_json)
     check_holds(verdict)
 
 

@@ -63,16 +63,19 @@ def quantize(
     """Quantizes a model by calibration and writes it to a folder: Paddle files, ONNX, plan and report.
 
     `model` is a `Model` or the path of one, `data` whatever `data.open_data` takes. The result is verified
-    on `verify_data`: by default the test split of the digits when they calibrate, else the same data.
+    on `verify_data`: by default the test split of the digits when they calibrate, else the same batches.
     Nothing is written unless all went well. Costs one pass of the data through the model, three to verify.
     """
-    original = model if isinstance(model, Model) else load(model)
+    original = for_inference(model if isinstance(model, Model) else load(model)).owned()
     feed = open_data(data, inputs=original.inputs, batch_size=batch_size, limit=limit)
+    other = _proof_for(data, verify_data)
+    proof = feed if other is None else open_data(other, inputs=original.inputs, batch_size=batch_size)
     prepared, prepared_report = prepare(original)
     drawn = plan(prepared.view, TARGETS[target], choose(prepared.view, include, exclude))
     checked = preflight(feed, original.inputs)
+    if proof is not feed:
+        preflight(proof, original.inputs)
     settled = drawn.settled(observe(prepared, drawn, (batch.inputs for batch in feed), observer))
-    proof = open_data(_proof_for(data, verify_data), inputs=original.inputs, batch_size=batch_size)
     return finish(original, prepared, settled, proof, output, (prepared_report, checked))
 
 
@@ -129,9 +132,10 @@ def finish(
 
 
 def _proof_for(data: Any, verify_data: Any) -> Any:
+    """The data to verify on, None where it is the very batches that calibrate: a generator runs only once."""
     if verify_data is not None:
         return verify_data
-    return "digits:test" if isinstance(data, str) and data == "digits" else data
+    return "digits:test" if isinstance(data, str) and data == "digits" else None
 
 
 def _report(

@@ -25,17 +25,20 @@ from spokeshave.registry import nearest
 ENGINE = "onnxruntime"
 QUIET = 4  # fatal only: what goes wrong is raised
 
-# What ONNX Runtime raises has no class in common below Exception.
-_REFUSALS = (
-    failures.Fail,
-    failures.InvalidArgument,
-    failures.InvalidGraph,
-    failures.InvalidProtobuf,
-    failures.NoModel,
-    failures.NoSuchFile,
-    failures.NotFound,
-    failures.NotImplemented,
-    failures.RuntimeException,
+# What ONNX Runtime raises has no class in common below Exception; older versions lack some of them.
+_REFUSAL_NAMES = (
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "NoModel",
+    "NoSuchFile",
+    "NotFound",
+    "NotImplemented",
+    "RuntimeException",
+)
+_REFUSALS: tuple[type[Exception], ...] = tuple(
+    getattr(failures, name) for name in _REFUSAL_NAMES if hasattr(failures, name)
 )
 
 _DTYPES = {

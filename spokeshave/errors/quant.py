@@ -121,6 +121,23 @@ class SiteNotTrained(UserError, ValueError):
     site: str
 
 
+class ScaleNotStored(UserError, ValueError):
+    """A quantizer that keeps no scale was put on an activation.
+
+    ## Why
+    It takes its scale from each batch as it comes. Weights are there when a model is frozen, activations are
+    not: an engine would have no scale to round them by.
+
+    ## What to do
+    Take `moving-average-abs-max`, or another quantizer that stores what it learns, for the activations.
+    """
+
+    code = "scale-not-stored"
+    says = "The quantizer of the activation {site!r} stores no scale that could be frozen."
+    next_step = "Take one that does, such as moving-average-abs-max."
+    site: str
+
+
 class RangeMissing(UserError, KeyError):
     """A plan was to be settled without a range for one of its sites.
 

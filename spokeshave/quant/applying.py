@@ -11,6 +11,7 @@ from spokeshave.errors.quant import PlanDoesNotFit
 from spokeshave.numerics import Affine, encode, snap
 from spokeshave.program import Editor, Model
 from spokeshave.quant.kernels import rounded
+from spokeshave.quant.naming import tensor_prefix
 from spokeshave.quant.observing import check_fits
 from spokeshave.quant.sites import QuantPlan, Site
 from spokeshave.seams import Value
@@ -19,7 +20,8 @@ from spokeshave.seams import Value
 def apply(model: Model, plan: QuantPlan) -> Model:
     """The frozen model: weights and biases on their grids as float32, a rounding at every activation site.
 
-    What it computes is the reference for every other form of the quantized model.
+    What it computes is the reference for every other form of the quantized model. Where the model borrows the
+    user's scope, all that it reads lies there under names of its own, which the next `apply` writes anew.
     """
     return _frozen(model, plan, _snap_weight)
 
@@ -37,8 +39,24 @@ def _frozen(model: Model, plan: QuantPlan, store: Callable[[Editor, Site], None]
     for bias in plan.biases:
         editor.set_weight(bias.value, _rounded_bias(editor.weight(bias.value), plan.bias_steps(bias)))
     for site in plan.activations:
-        _round_activation(editor, site)
+        _round_activation(editor, site, f"{tensor_prefix(editor.view, site)}{_mark(model)}")
+    if model.borrows:
+        _part_from_training(editor, plan)
     return editor.finish("freezing")
+
+
+def _part_from_training(editor: Editor, plan: QuantPlan) -> None:
+    """Gives the model copies of the other parameters in the user's scope, which training may go on to change."""
+    rounded_ones = {s.value for s in plan.weights} | {b.value for b in plan.biases}
+    for value in editor.view.parameters:
+        array = editor.weight(value.id) if value.readers and value.id not in rounded_ones else None
+        if array is not None and str(array.dtype) == value.dtype:
+            editor.set_weight(value.id, array)
+
+
+def _mark(model: Model) -> str:
+    """Tells the tensors of a frozen program from those that its training program keeps in the same scope."""
+    return ".frozen" if model.borrows else ""
 
 
 def _snap_weight(editor: Editor, site: Site) -> None:
@@ -58,9 +76,9 @@ def _check_settled(model: Model, plan: QuantPlan) -> None:
         affine_of(site)
 
 
-def _round_activation(editor: Editor, site: Site) -> None:
+def _round_activation(editor: Editor, site: Site, prefix: str) -> None:
     affine = affine_of(site)
-    scale = editor.parameter(_scale_name(site.value), np.array(affine.scale, np.float32))
+    scale = editor.parameter(f"{prefix}.scale", np.array(affine.scale, np.float32))
     low, high = affine.grid.low - affine.zero[0], affine.grid.high - affine.zero[0]
     source = editor.value(site.value)
     value = editor.after(site.value, lambda: rounded(source, scale, low, high))
@@ -77,14 +95,10 @@ def _pack_weight(editor: Editor, site: Site) -> None:
     affine = affine_of(site)
     array = editor.weight(site.value)
     codes = editor.parameter(f"{site.value}.int8", encode(array, affine))
-    scale = editor.parameter(_scale_name(site.value), _scale_array(affine, array.ndim))
+    scale = editor.parameter(f"{site.value}.scale", _scale_array(affine, array.ndim))
     first = editor.view.readers(site.value)[0]
     value = editor.before(first, _unpacking(codes, scale))
     editor.rewire(site.value, value, editor.view.readers(site.value))
-
-
-def _scale_name(value: str) -> str:
-    return f"{value}.scale"
 
 
 def _scale_array(affine: Affine, rank: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spokeshave.errors.quant import HasBackward, NotQuantized, SiteNotTrained
+from spokeshave.errors.quant import HasBackward, NotQuantized, ScaleNotStored, SiteNotTrained
 from spokeshave.graph import GraphView, Node, Rounding, bias_roundings, roundings
 from spokeshave.numerics import Affine, Grid, magnitude, symmetric
 from spokeshave.ops import OPS
@@ -20,8 +20,8 @@ from spokeshave.seams import Operation, Value
 def freeze(model: Model) -> tuple[Model, QuantPlan]:
     """Takes the quantizers out of a trained test program: the float model as trained, and its settled plan.
 
-    `apply` and `pack` of the two are the frozen forms. The scales are those that training stored, the weights'
-    those of the weights as they are.
+    `apply` and `pack` of the two are the frozen forms. The scales are those that training stored; of weights
+    whose quantizer stores none, those of the weights as they are.
     """
     for op in training_ops(model.program):
         raise HasBackward(verb="freeze", op=op.name())
@@ -52,11 +52,14 @@ class _Place:
         self._is_weight = view.is_parameter(rounding.value)
         grid = _grid_of(view, rounding)
         self._axis = _axis_of(view, rounding, self._reader) if self._is_weight else None
-        if self._is_weight:
+        self._empty: tuple[int, ...] = ()
+        if view.is_parameter(rounding.scale):
+            self._affine = _learned(model, rounding, grid, self._axis)
+        elif self._is_weight:
             bound = magnitude(model.weight(rounding.value), self._axis)
             self._affine, self._empty = symmetric(bound, grid, self._axis)
         else:
-            self._affine, self._empty = _learned(model, rounding, grid), ()
+            raise ScaleNotStored(site=rounding.value)
 
     def settle(self, bare: Model, value: Value, readers: list[Operation]) -> tuple[Site, Reason | None]:
         """The site in the model without quantizers, whose ids may be others."""
@@ -83,14 +86,15 @@ def _take_out(editor: Editor, rounding: Rounding) -> tuple[Value, list[Operation
     return value, readers
 
 
-def _learned(model: Model, rounding: Rounding, grid: Grid) -> Affine:
+def _learned(model: Model, rounding: Rounding, grid: Grid, axis: int | None) -> Affine:
     """The scale that training stored; refused where it never ran."""
     name = rounding.scale
     for quantizer in QUANTIZERS:
         steps = quantizer.steps_of(name)
         if steps and model.holds(steps) and not model.weight(steps).any():
             raise SiteNotTrained(site=rounding.value)
-    return Affine(tuple(float(s) for s in np.ravel(model.weight(name))), (0,), grid)
+    scales = tuple(float(s) for s in np.ravel(model.weight(name)))
+    return Affine(scales, (0,) * len(scales), grid, axis)
 
 
 def _grid_of(view: GraphView, rounding: Rounding) -> Grid:

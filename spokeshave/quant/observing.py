@@ -63,7 +63,7 @@ def _check_weight(view: GraphView, site: Site) -> None:
     if not view.is_parameter(site.value):
         raise PlanDoesNotFit(site=site.id, found="it is no parameter")
     shape, axis = view.value(site.value).shape, site.axis
-    if axis is not None and not axis < len(shape):
+    if axis is not None and not 0 <= axis < len(shape):
         raise PlanDoesNotFit(site=site.id, found=f"a weight of shape {list(shape)} has no axis {axis}")
     if axis is not None and site.affine is not None and len(site.affine.scale) != shape[axis]:
         scales = len(site.affine.scale)

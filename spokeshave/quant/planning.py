@@ -84,6 +84,10 @@ class _Planner:
         self._placed.add(node.id)
         for site in sites:
             self.sites.setdefault(site.id, site)
+        out = block_of(self._view, node).out
+        if any(p.is_output for p in placements) and self._view.is_output(out):
+            text = f"{out} is an output of the model and leaves it unrounded, so that an engine makes it in float"
+            self.refused.append(Reason("output-not-rounded", text, node.id))
 
     def finished(self) -> tuple[Site, ...]:
         """The sites in the order of the graph, each with its readers and with the site whose scale it shares."""

@@ -135,7 +135,9 @@ class QuantPlan:
         except (OSError, msgspec.MsgspecError, ValueError) as error:
             found = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise PlanNotReadable(path=str(path), found=found.rstrip(".")) from error
-        faults = [f"{f} - at `$.{w}`" for w, f in _misspelt(msgspec.json.decode(text), msgspec.to_builtins(plan))]
+        faults = [
+            f"{f} - at `$.{w}`" for w, f in _misspelt(msgspec.json.decode(text), msgspec.to_builtins(plan))
+        ]
         faults += [f"{found} - at the site {site!r}" for site, found in _faults(plan)]
         for found in faults:
             raise PlanNotReadable(path=str(path), found=found)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import paddle
 
+from spokeshave.errors.quant import ScaleNotStored
 from spokeshave.graph import Node
-from spokeshave.ops import OPS
 from spokeshave.program import Editor, Model
 from spokeshave.program.roles import has_backward
 from spokeshave.quant.kernels import rounded, rounded_bias, straight_through
+from spokeshave.quant.naming import tensor_prefix
 from spokeshave.quant.observing import check_fits
 from spokeshave.quant.quantizers import QUANTIZERS, Quantizer, Remember
 from spokeshave.quant.sites import Bias, QuantPlan, Site
@@ -30,9 +31,13 @@ def transform(
 
     Works with the backward already there: what the gradient ops read of the rounded operands is rewired,
     which gives the numbers of a backward made afresh. A test program reads the scales that training stored
-    under the same names.
+    under the same names. `weight` and `activation` name quantizers; that of the activations must be one that
+    stores its scale, as nothing could be frozen otherwise.
     """
     check_fits(model, plan)
+    for site in plan.activations:
+        if not QUANTIZERS[activation].steps_of(site.id):
+            raise ScaleNotStored(site=site.id)
     return _Transformer(model, is_training, weight, activation).transformed(plan)
 
 
@@ -79,11 +84,7 @@ class _Transformer:
         return scale.value
 
     def _memory_of(self, site: Site) -> Remember:
-        """State named after the weight it serves, as a training and a test program have those names in common."""
-        node = self._editor.view.node(site.node)
-        facts = OPS.get(node.op)
-        weight = node.operand(facts.weight) if facts is not None and facts.weight else None
-        prefix = f"{weight}.{site.operand}" if weight else site.id
+        prefix = tensor_prefix(self._editor.view, site)
 
         def remember(name: str, start: np.ndarray) -> Value:
             return self._editor.parameter(f"{prefix}.{name}", start, keep=True)

@@ -16,6 +16,7 @@ from spokeshave.quant import apply, freeze, pack, plan, transform
 from spokeshave.registry import nearest
 from spokeshave.seams import Program, Scope
 from spokeshave.select import choose
+from spokeshave.select.choosing import Rule
 from spokeshave.targets import TARGETS, Target
 
 # Old op names; `mul` is any product with a constant weight.
@@ -36,6 +37,12 @@ DEFAULTS: Mapping[str, Any] = {
     "dtype": "int8",
     "moving_rate": 0.9,
     "onnx_format": True,
+    "window_size": 10000,  # of `range_abs_max`, which is not served: it says nothing about the others
+    "for_tensorrt": False,
+    "is_full_quantize": False,
+    "quant_post_first": False,
+    "scale_trainable": True,
+    "deploy_backend": None,
 }
 # What a setting may be: those that stand here alone are not passed over, they are refused.
 SERVED: Mapping[str, tuple[Any, ...]] = {
@@ -46,6 +53,11 @@ SERVED: Mapping[str, tuple[Any, ...]] = {
     "dtype": ("int8",),
     "moving_rate": (0.9,),
     "onnx_format": (True, False),
+    "for_tensorrt": (False,),
+    "is_full_quantize": (False,),
+    "quant_post_first": (False,),
+    "scale_trainable": (True,),
+    "deploy_backend": (None,),
 }
 
 
@@ -67,8 +79,7 @@ def quant_aware(
     if for_test:
         _refuse_backward(program, "quant_aware(for_test=True)")
     view = model.view
-    skipped = [_skip(pattern) for pattern in settings["not_quant_pattern"] if _skips(view, pattern)]
-    drawn = plan(view, _target(settings), choose(view, exclude=skipped))
+    drawn = plan(view, _target(settings), choose(view, exclude=_skipped(view, settings)))
     return transform(model, drawn, is_training=not for_test).program
 
 
@@ -81,8 +92,8 @@ def convert(
 ) -> Union[Program, tuple[Program, Program]]:
     """The trained test program, frozen: weights on the INT8 grid as float32, and with `save_int8` also as int8.
 
-    Both load and run. The frozen weights are written into the scope under names of their own, so that
-    training may go on. `place` and `config` are taken for the sake of old scripts; the program says it all.
+    Both load and run. All that they read is written into the scope under names of its own, so that training may
+    go on and they stay as they are until the next `convert`, which writes those names anew. `place` and `config` are taken for the sake of old scripts; the program says it all.
     """
     _settings(config)
     model = Model(program, scope or paddle.static.global_scope(), borrows=True)
@@ -110,15 +121,27 @@ def _target(settings: Mapping[str, Any]) -> Target:
     return Target(target.name, target.doc, tuple(p for p in target.placements if p.op in wanted))
 
 
-def _skips(view: GraphView, pattern: str) -> bool:
-    return any(_skip(pattern)(view, node) for node in view.nodes)
+def _skipped(view: GraphView, settings: Mapping[str, Any]) -> list[Rule]:
+    """Rules for the layers that are to stay float. The default pattern may match nothing, a user's own must match."""
+    given = settings["not_quant_pattern"] or ()
+    patterns = (given,) if isinstance(given, str) else tuple(given)
+    is_needless = {
+        p for p in DEFAULTS["not_quant_pattern"] if not any(_InScope(p)(view, n) for n in view.nodes)
+    }
+    return [_InScope(pattern) for pattern in patterns if pattern not in is_needless]
 
 
-def _skip(pattern: str) -> Any:
-    def matches(view: GraphView, node: Node) -> bool:
-        return fnmatchcase(node.scope, f"*{pattern}*")
+class _InScope:
+    """A rule that matches the nodes of layers whose path holds some text."""
 
-    return matches
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def __call__(self, view: GraphView, node: Node) -> bool:
+        return fnmatchcase(node.scope, f"*{self._pattern}*")
+
+    def __str__(self) -> str:
+        return self._pattern
 
 
 def _refuse_backward(program: Program, verb: str) -> None:

