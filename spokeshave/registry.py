@@ -63,7 +63,7 @@ class Shelf(Generic[T]):
 
 
 def nearest(name: str, known: Mapping[str, object] | tuple[str, ...] | list[str]) -> str:
-    """The few known names that look most like `name`, as text for an error; all of them when few are known."""
+    """The few known names that look most like `name`, as text for an error; else the first of them."""
     close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5) or sorted(known)[:8]
     return ", ".join(close) or "none"
 

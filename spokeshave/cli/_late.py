@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from spokeshave.registry import lazily
 
 if TYPE_CHECKING:
-    from spokeshave.cli._training import save_layer, steps, untrained_lenet
+    from spokeshave.cli._training import save_layer, steps, untrained
     from spokeshave.program.loading import find_model
 
 __getattr__, __dir__ = lazily(
@@ -16,8 +16,8 @@ __getattr__, __dir__ = lazily(
         "find_model": "spokeshave.program.loading",
         "save_layer": "spokeshave.cli._training",
         "steps": "spokeshave.cli._training",
-        "untrained_lenet": "spokeshave.cli._training",
+        "untrained": "spokeshave.cli._training",
     },
 )
 
-__all__ = ["find_model", "save_layer", "steps", "untrained_lenet"]
+__all__ = ["find_model", "save_layer", "steps", "untrained"]

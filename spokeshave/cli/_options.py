@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-DATA_HELP = "`digits`, `digits:test`, `digits:all`, or a .npy or .npz file with samples for the model's inputs."
+DATA_HELP = (
+    "`digits`, `digits:test`, `digits:all`, or a .npy or .npz file with samples for the model's inputs."
+)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
 
@@ -17,4 +19,6 @@ batch_size = click.option(
     help="Samples in one batch, where the model leaves that open.",
 )
 
-limit = click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Use at most that many samples.")
+limit = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Use at most that many samples."
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,19 +55,15 @@ def kind_named(name: str) -> Kind:
     return by_name[name]
 
 
-class PluginName(click.ParamType):
-    """The name of a plug-in on a shelf that is light to look at; an unknown one is refused at once."""
+def on_shelf(kind: str) -> Callable[[click.Context, click.Parameter, str], str]:
+    """A callback for an option that refuses at once what is not on a shelf, one that is light to look at."""
 
-    name = "name"
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind_named(kind)
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as it was given, once it is known to be on the shelf."""
-        shelf: Shelf[Any] = pkgutil.resolve_name(self._kind.home)
+    def check(ctx: click.Context, param: click.Parameter, value: str) -> str:
+        shelf: Shelf[Any] = pkgutil.resolve_name(kind_named(kind).home)
         name: str = shelf[value].name
         return name
+
+    return check
 
 
 def _doc_of(item: Any) -> str:

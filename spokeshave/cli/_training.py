@@ -1,4 +1,4 @@
-"""A small net trained in seconds, for the demonstration."""
+"""Nets made, trained in seconds and saved, for the demonstration."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BATCH_SIZE = 64
 LEARNING_RATE = 2e-3
 
 
-def untrained_lenet(seed: int) -> Any:
-    """LeNet with fresh weights, the same for the same seed."""
+def untrained(name: str, seed: int) -> Any:
+    """A net with fresh weights, the same for the same seed."""
     paddle.seed(seed)
     with unique_name.guard():
-        return create("lenet")
+        return create(name)
 
 
 def steps(net: Any, images: np.ndarray, labels: np.ndarray, count: int, seed: int) -> Iterator[float]:

@@ -74,7 +74,9 @@ def _dashed(token: str) -> str:
     cls=Commands,
     context_settings={"token_normalize_func": _dashed, "help_option_names": ["-h", "--help"]},
 )
-@click.version_option(spokeshave.__version__, "--version", prog_name="spokeshave", message="%(prog)s %(version)s")
+@click.version_option(
+    spokeshave.__version__, "--version", prog_name="spokeshave", message="%(prog)s %(version)s"
+)
 def group() -> None:
     """Makes PaddlePaddle 3 models small and fast, and proves that they stayed right.
 

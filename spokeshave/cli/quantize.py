@@ -9,9 +9,9 @@ import click
 import spokeshave
 from spokeshave import compress, deploy
 from spokeshave.cli import _options, _output
-from spokeshave.cli._shelves import PluginName
+from spokeshave.cli._shelves import on_shelf
 
-RULE = "A node, layer or weight by name, with * for any text (`conv2d_3`, `/Head/*`), or `type:KIND`; may be repeated."
+RULE = "A node, layer or weight by name, * for any text (`conv2d_3`, `/Head/*`), or `type:KIND`; repeatable."
 
 
 @click.command
@@ -22,14 +22,16 @@ RULE = "A node, layer or weight by name, with * for any text (`conv2d_3`, `/Head
 )
 @click.option(
     "--target",
-    type=PluginName("targets"),
+    callback=on_shelf("targets"),
+    metavar="NAME",
     default="onnxruntime",
     show_default=True,
     help="The engine to quantize for: `spokeshave list targets`.",
 )
 @click.option(
     "--observer",
-    type=PluginName("observers"),
+    callback=on_shelf("observers"),
+    metavar="NAME",
     default="abs-max",
     show_default=True,
     help="How ranges are found: `spokeshave list observers`.",

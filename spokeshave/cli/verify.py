@@ -28,8 +28,8 @@ def command(
 ) -> None:
     """Checks a quantized folder against its original model.
 
-    ORIGINAL is the model that was quantized, FOLDER the output of `spokeshave quantize`. Its checksums are looked at first;
-    then the ONNX file, the simulation and the original run side by side on the data.
+    ORIGINAL is the model that was quantized, FOLDER the output of `spokeshave quantize`. Its checksums are
+    looked at first; then the ONNX file, the simulation and the original run side by side on the data.
 
     Exit code 1 when the ONNX file does not compute what the simulation does.
 

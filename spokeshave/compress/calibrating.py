@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 from spokeshave.data import Feed, open_data, preflight
 from spokeshave.deploy import Artifact, Verdict, export, verify
@@ -37,7 +37,7 @@ WRITES = {
 
 @dataclass(frozen=True)
 class Quantized:
-    """A quantized model in its three forms, the plan they follow, the proof, and the report of all that was done."""
+    """A quantized model in its three forms, the plan they follow, the proof, and the report of it all."""
 
     simulation: Model
     packed: Model
@@ -48,9 +48,9 @@ class Quantized:
 
 
 def quantize(
-    model: Union[Model, str, Path],
+    model: Model | str | Path,
     data: Any,
-    output: Union[str, Path],
+    output: str | Path,
     *,
     target: str = "onnxruntime",
     observer: str = "abs-max",
@@ -82,15 +82,15 @@ def quantize(
 def freeze(
     model: Model,
     data: Any,
-    output: Union[str, Path],
+    output: str | Path,
     *,
     batch_size: int = 32,
     limit: int | None = None,
 ) -> Quantized:
     """Freezes a trained test model with quantizers in it and writes the same folder as `quantize`.
 
-    `model` is `Model.of(program, outputs)` of what `quant_aware(program, place, for_test=True)` gave, trained; the
-    user's scope stays as it is. It is verified on `data` against itself without quantizers.
+    `model` is `Model.of(program, outputs)` of what `quant_aware(program, place, for_test=True)` gave,
+    trained; the user's scope stays as it is. It is verified on `data` against itself without quantizers.
     """
     bare, learned = frozen(for_inference(model).owned())
     feed = open_data(data, inputs=bare.inputs, batch_size=batch_size, limit=limit)
@@ -113,10 +113,10 @@ def finish(
     prepared: Model,
     settled: QuantPlan,
     proof: Feed,
-    output: Union[str, Path],
+    output: str | Path,
     before: Sequence[Report] = (),
 ) -> Quantized:
-    """From a settled plan to files: freezes, packs, exports, verifies, and writes the folder whole or not at all."""
+    """From a settled plan to files: freezes, packs, exports, verifies, writes the folder whole or not."""
     simulation = apply(prepared, settled)
     packed = pack(prepared, settled)
     with AtomicFolder(Path(output)) as staging:

@@ -10,7 +10,7 @@ from spokeshave.report import Reason
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file for an engine: where it is, the sha256 of its bytes, what it takes and gives, what could not be done."""
+    """A file for an engine: where, its sha256, what it takes and gives, what could not be done."""
 
     path: Path
     digest: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Union
 
 from spokeshave.deploy.artifact import Artifact
 from spokeshave.engines import to_onnx
@@ -11,8 +10,8 @@ from spokeshave.files import digest, write_atomically
 from spokeshave.program import Model
 
 
-def export(model: Model, path: Union[str, Path]) -> Artifact:
-    """Writes a model as ONNX, as it stands: a packed one with int8 weights and int32 biases, a float one in float.
+def export(model: Model, path: str | Path) -> Artifact:
+    """Writes a model as ONNX, as it stands: int8 weights and int32 biases if it is packed, else all in float.
 
     Input and output names are kept, and the batch stays open. The same model gives the same bytes.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 
@@ -33,8 +32,8 @@ class Verdict:
     samples: int
     to_simulation: Comparison
     to_float: Comparison
-    accuracy_float: Optional[float] = None
-    accuracy: Optional[float] = None
+    accuracy_float: float | None = None
+    accuracy: float | None = None
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -50,7 +49,7 @@ class Verdict:
         """The verdict as a report: a row for each output and each comparison."""
         facts: dict[str, Cell] = {
             "engine": self.engine,
-            "samples": self.samples,
+            "verified_samples": self.samples,
             "agrees_with_simulation": self.holds,
             "accuracy_float": self.accuracy_float,
             "accuracy_int8": self.accuracy,

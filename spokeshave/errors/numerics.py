@@ -132,7 +132,7 @@ class ValuesNotFinite(UserError, ValueError):
     NaN has no code. It comes from a training that diverged, or from a division by zero in the model.
 
     ## What to do
-    Find the first operator that makes them: `spokeshave analyze` names it.
+    Run the float model on the same data and look where the first one appears: `Model.run` gives inner values.
     """
 
     code = "values-not-finite"

@@ -13,7 +13,7 @@ from spokeshave.graph import GraphView, Match, Node, Step, check, match
 from spokeshave.program.model import Model
 from spokeshave.program.picture import DATA_OPS, PARAMETER, Picture, operands_reading
 from spokeshave.registry import Shelf, made
-from spokeshave.report import Reason, Report, Row
+from spokeshave.report import Cell, Reason, Report, Row
 from spokeshave.seams import (
     Operation,
     Program,
@@ -57,8 +57,9 @@ class PassResult:
 
     def report(self) -> Report:
         """What the pass did, as a report."""
-        facts = {f"{self.name}_found": len(self.changed) + len(self.declined), self.name: len(self.changed)}
-        return Report(self.name, dict(facts), tuple(Row(c, self.name) for c in self.changed), self.declined)
+        counts: dict[str, Cell] = {"found": len(self.changed) + len(self.declined), "rewritten": len(self.changed)}
+        facts = {f"{self.name} {word}": count for word, count in counts.items()} if counts["found"] else {}
+        return Report(self.name, facts, tuple(Row(c, self.name) for c in self.changed), self.declined)
 
 
 class Rewrite(ABC):

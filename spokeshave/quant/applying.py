@@ -27,7 +27,7 @@ def apply(model: Model, plan: QuantPlan) -> Model:
 
 
 def pack(model: Model, plan: QuantPlan) -> Model:
-    """The frozen model with its weights stored as int8, a quarter of the bytes; it computes the same numbers."""
+    """The frozen model with its weights stored as int8, a quarter of the bytes; the same numbers come out."""
     return _frozen(model, plan, _pack_weight)
 
 
@@ -46,7 +46,7 @@ def _frozen(model: Model, plan: QuantPlan, store: Callable[[Editor, Site], None]
 
 
 def _part_from_training(editor: Editor, plan: QuantPlan) -> None:
-    """Gives the model copies of the other parameters in the user's scope, which training may go on to change."""
+    """Gives the model copies of the other parameters in the user's scope, which training may change."""
     rounded_ones = {s.value for s in plan.weights} | {b.value for b in plan.biases}
     for value in editor.view.parameters:
         array = editor.weight(value.id) if value.readers and value.id not in rounded_ones else None
@@ -86,7 +86,7 @@ def _round_activation(editor: Editor, site: Site, prefix: str) -> None:
 
 
 def _rounded_bias(bias: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """A bias in whole steps, in float: the integers that an engine adds, so that the engine computes what this does."""
+    """A bias in whole steps, in float: the integers that an engine adds."""
     steps = np.broadcast_to(steps, (bias.size,)).reshape(bias.shape)
     return np.asarray(np.rint(bias / steps) * steps, np.float32)
 

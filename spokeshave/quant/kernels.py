@@ -28,7 +28,7 @@ def rounded_bias(bias: Value, input_scale: Value, weight_scale: Value) -> Value:
 
 
 def scale_of(bound: Value, high: int) -> Value:
-    """The scale whose outermost code stands for `bound`; 1.0 where that would leave float32's normal range."""
+    """The scale whose outermost code stands for `bound`; 1.0 where that leaves float32's normal range."""
     scale = paddle.divide(bound, paddle.full([1], float(high), "float32"))
     is_usable = paddle.greater_equal(scale, paddle.full([1], SMALLEST_SCALE, "float32"))
     return paddle.where(is_usable, scale, paddle.ones_like(scale))

@@ -8,7 +8,7 @@ from spokeshave.quant.sites import Site
 
 
 def tensor_prefix(view: GraphView, site: Site) -> str:
-    """What the names of a site's tensors begin with: the weight it serves and the operand, where it serves one.
+    """What the names of a site's tensors begin with: the weight it serves and the operand, if it serves one.
 
     A training program and its test program have the names of weights in common, and two models in one scope
     do not; the names of inner values count up anew in every program.

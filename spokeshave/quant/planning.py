@@ -86,11 +86,11 @@ class _Planner:
             self.sites.setdefault(site.id, site)
         out = block_of(self._view, node).out
         if any(p.is_output for p in placements) and self._view.is_output(out):
-            text = f"{out} is an output of the model and leaves it unrounded, so that an engine makes it in float"
+            text = f"{out} is an output and leaves the model unrounded, so that the engine makes it in float"
             self.refused.append(Reason("output-not-rounded", text, node.id))
 
     def finished(self) -> tuple[Site, ...]:
-        """The sites in the order of the graph, each with its readers and with the site whose scale it shares."""
+        """The sites in the order of the graph, each with its readers and the site whose scale it shares."""
         order = {value: i for i, value in enumerate(self._view.values)}
         sites = sorted(self.sites.values(), key=lambda s: order[s.value])
         return tuple(replace(s, readers=self._readers(s), like=self._like(s)) for s in sites)
@@ -124,7 +124,7 @@ class _Planner:
         return placement.nonnegative if is_nonnegative and placement.nonnegative else placement.grid
 
     def _refusal(self, site: Site, node: Node) -> Reason | None:
-        """Why a site cannot be, or None: the type, a weight that others read otherwise, an input that is a constant."""
+        """Why a site cannot be, or None: its type, or a weight that others read otherwise."""
         value = self._view.value(site.value)
         if value.dtype != FLOAT:
             return Reason("not-float32", f"{site.operand} is {value.dtype}", node.id)
@@ -136,7 +136,7 @@ class _Planner:
         return None
 
     def _readers(self, site: Site) -> tuple[str, ...]:
-        """Who gets the rounded value: for a value that leaves a placed node all its readers, else the placed ones."""
+        """Who gets the rounded value: of what leaves a placed node all readers, else the placed ones."""
         readers = [node.id for node in self._view.readers(site.value)]
         return tuple(r for r in readers if site.operand == OUT or r in self._placed)
 
@@ -160,7 +160,7 @@ class _Planner:
         self.refused.append(Reason(why[0], why[1], node.id))
 
     def _computes(self, node: Node) -> bool:
-        """Whether leaving a node in float is worth a word: not for constants, moved values and fused activations."""
+        """Whether a node in float is worth a word: not constants, moved values and fused activations."""
         facts = OPS.get(node.op)
         if facts is None:
             return True

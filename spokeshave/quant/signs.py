@@ -7,7 +7,7 @@ from spokeshave.ops import OPS, Sign
 
 
 def nonnegative_values(view: GraphView) -> frozenset[str]:
-    """The ids of all values that are at least zero whatever goes in; inputs and parameters may be anything."""
+    """The ids of all values that are at least zero whatever goes in; inputs and parameters may be any."""
     known: set[str] = set()
     for node in view.nodes:
         if _is_nonnegative(node, known):

@@ -1,11 +1,11 @@
-"""`QuantPlan`: the values that are rounded, on which grid and by which scale. Data alone: print it, diff it, edit it."""
+"""`QuantPlan`: the values that are rounded, on which grid, by which scale. It is data: edit it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from spokeshave.errors.quant import PlanDoesNotFit, PlanNotReadable, RangeMissin
 from spokeshave.files import write_atomically
 from spokeshave.numerics import Affine, Grid, symmetric
 from spokeshave.numerics.affine import SMALLEST_SCALE
-from spokeshave.report import Reason, Report, Row
+from spokeshave.report import Cell, Reason, Report, Row
 
 Ranges = Mapping[str, tuple[float, ...]]
 INT32_HIGH = 2**31 - 1
@@ -36,9 +36,9 @@ class Site:
     grid: Grid
     readers: tuple[str, ...]
     is_weight: bool = False
-    axis: Optional[int] = None
-    like: Optional[str] = None
-    affine: Optional[Affine] = None
+    axis: Optional[int] = None  # noqa: UP045 - msgspec evaluates it
+    like: Optional[str] = None  # noqa: UP045
+    affine: Optional[Affine] = None  # noqa: UP045
 
     @property
     def id(self) -> str:
@@ -122,12 +122,12 @@ class QuantPlan:
         """The plan as indented JSON; the same plan gives the same bytes, and the scales are exact."""
         return msgspec.json.format(msgspec.json.encode(self, order="sorted"), indent=1) + b"\n"
 
-    def save(self, path: Union[str, Path]) -> None:
+    def save(self, path: str | Path) -> None:
         """Writes the plan as JSON, whole or not at all."""
         write_atomically(Path(path), self.to_json())
 
     @staticmethod
-    def load(path: Union[str, Path]) -> QuantPlan:
+    def load(path: str | Path) -> QuantPlan:
         """Reads a plan that `save` wrote, or a hand has edited."""
         try:
             text = Path(path).read_bytes()
@@ -145,7 +145,7 @@ class QuantPlan:
 
 
 def _misspelt(given: Any, known: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """Fields of a file that a plan does not have: passing over one would leave its default in force unseen."""
+    """Fields of a file that no plan has: passing over one would leave its default in force unseen."""
     if isinstance(given, dict):
         yield from ((f"{where}{name}", "there is no such field") for name in given if name not in known)
         for name in [name for name in given if name in known]:
@@ -196,13 +196,13 @@ def _affine_fault(site: Site) -> str:
     return "a weight has the zero point 0" if site.is_weight and any(affine.zero) else ""
 
 
-def _product(one: Optional[Affine], other: Optional[Affine]) -> np.ndarray:
+def _product(one: Affine | None, other: Affine | None) -> np.ndarray:
     scales = [np.array(a.scale if a else (np.nan,), np.float32) for a in (one, other)]
     return scales[0] * scales[1]
 
 
 def _wide_enough(bias: Bias, affines: Mapping[str, Affine], ranges: Ranges) -> tuple[Affine, list[Reason]]:
-    """The scales of a weight, raised where the bias would not fit an int32 sum, or the step of that sum float32."""
+    """The scales of a weight, raised where the bias would not fit int32, or the step of the sum float32."""
     weight = affines[bias.weight]
     if bias.value not in ranges:
         raise RangeMissing(site=bias.value)
@@ -239,7 +239,7 @@ def nothing_but_zero(site: Site, channels: tuple[int, ...]) -> Reason:
     return Reason(ALL_ZERO, f"{where} held nothing but zero; the scale is 1.0", site.id)
 
 
-def _facts(site: Site) -> dict[str, Union[str, int, float, bool, None]]:
+def _facts(site: Site) -> dict[str, Cell]:
     scales = site.affine.scale if site.affine else ()
     shown = (
         None if not scales else scales[0] if len(scales) == 1 else f"{min(scales):.3g} … {max(scales):.3g}"

@@ -95,7 +95,7 @@ class _Transformer:
         return straight_through(source, value) if self._needs_gradient else value
 
     def _put(self, value_id: str, readers: list[Node], build: Callable[[], Value]) -> None:
-        """Builds a rounded value before the first of its readers and lets them and their gradients read it."""
+        """Builds a rounded value before the first of its readers; they and their gradients read it."""
         value = self._editor.before(readers[0], build)
         for reader in readers:
             self._rewire_gradients(value_id, reader, value)

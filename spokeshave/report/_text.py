@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from spokeshave.report._report import Cell, Reason, Report
+from spokeshave.report._report import Cell, Reason, Report, Row
 
 SHOWN_SUBJECTS = 6
 
@@ -49,9 +49,15 @@ def _facts(report: Report) -> str:
 
 
 def _rows(report: Report) -> str:
-    columns = list(dict.fromkeys(name for row in report.rows for name in row.facts))
-    rows = [(row.subject, row.did, *(row.facts.get(name) for name in columns)) for row in report.rows]
-    return table(("subject", "did", *columns), rows) if rows else ""
+    """A table for each run of rows that tell the same facts."""
+    tables = [_table_of(list(rows)) for _, rows in groupby(report.rows, key=lambda row: tuple(row.facts))]
+    return "\n\n".join(tables)
+
+
+def _table_of(rows: Sequence[Row]) -> str:
+    columns = [name for name in rows[0].facts if any(row.facts[name] is not None for row in rows)]
+    header = ("subject", "did", *(name.replace("_", " ") for name in columns))
+    return table(header, [(row.subject, row.did, *(row.facts[name] for name in columns)) for row in rows])
 
 
 def _reasons(reasons: Sequence[Reason]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Union
+from typing import Any
 
 import paddle
 
@@ -72,7 +72,7 @@ def quant_aware(
 
     Same feeds, same fetches, and where `program` has its backward and an optimizer, they go on working. A
     training program and its test program (`for_test=True`) share scales through the scope, by the names of
-    their weights. `program` itself stays as it is. `place` is where the user's Executor runs; it changes nothing.
+    their weights. `program` itself stays as it is. `place` is where the Executor runs; it changes nothing.
     """
     settings = _settings(config)
     model = Model(program, scope or paddle.static.global_scope(), borrows=True)
@@ -89,11 +89,12 @@ def convert(
     config: Mapping[str, Any] | None = None,
     scope: Scope | None = None,
     save_int8: bool = False,
-) -> Union[Program, tuple[Program, Program]]:
-    """The trained test program, frozen: weights on the INT8 grid as float32, and with `save_int8` also as int8.
+) -> Program | tuple[Program, Program]:
+    """The trained test program, frozen: weights on the INT8 grid as float32; with `save_int8` also as int8.
 
-    Both load and run. All that they read is written into the scope under names of its own, so that training may
-    go on and they stay as they are until the next `convert`, which writes those names anew. `place` and `config` are taken for the sake of old scripts; the program says it all.
+    Both load and run. All that they read is written into the scope under names of its own, so that training
+    may go on and they stay as they are until the next `convert`, which writes those names anew. `place` and
+    `config` are taken for the sake of old scripts; the program says it all.
     """
     _settings(config)
     model = Model(program, scope or paddle.static.global_scope(), borrows=True)
@@ -122,7 +123,7 @@ def _target(settings: Mapping[str, Any]) -> Target:
 
 
 def _skipped(view: GraphView, settings: Mapping[str, Any]) -> list[Rule]:
-    """Rules for the layers that are to stay float. The default pattern may match nothing, a user's own must match."""
+    """Rules for the layers that are to stay float; of the patterns only the default may match nothing."""
     given = settings["not_quant_pattern"] or ()
     patterns = (given,) if isinstance(given, str) else tuple(given)
     is_needless = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Optional
 
 from spokeshave.numerics import Grid
 
@@ -21,9 +20,10 @@ class Rule(Enum):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where an engine wants a value rounded: an operand of an op, or `out`, what leaves the op with its activation.
+    """Where an engine wants a value rounded: an operand of an op, or `out`, what leaves its block.
 
-    `grid` is for values of either sign; `nonnegative`, where given, for those known never to be below zero.
+    The block is the op with the bias and the activation that engines run as part of it. `grid` is for values
+    of either sign; `nonnegative`, where given, for those known never to be below zero.
     """
 
     op: str
@@ -31,7 +31,7 @@ class Placement:
     grid: Grid
     rule: Rule = Rule.ALWAYS
     per_channel: bool = False
-    nonnegative: Optional[Grid] = None
+    nonnegative: Grid | None = None
 
     @property
     def is_output(self) -> bool:

@@ -16,8 +16,9 @@ def _weighted(op: str, data: str, weight: str) -> tuple[Placement, ...]:
 ONNXRUNTIME = Target(
     name="onnxruntime",
     doc=(
-        "Pairs at every input and output of convolutions, residual adds, pools and concats, and at the input of "
-        "products, so that the integer kernels form; signed weights per output channel; unsigned activations where nothing is negative."
+        "Pairs at every input and output of convolutions, residual adds, pools and concats, and at the input "
+        "of products, so that the integer kernels form; signed weights per output channel; unsigned "
+        "activations where nothing is negative."
     ),
     placements=(
         *_weighted("pd_op.conv2d", "input", "filter"),

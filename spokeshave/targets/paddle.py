@@ -6,8 +6,8 @@ from spokeshave.targets._placements import Placement, Rule, Target
 PADDLE = Target(
     name="paddle",
     doc=(
-        "What `quant_aware` quantizes by default: the inputs of convolutions and of products with a constant weight, "
-        "signed, one scale each; their weights signed, one scale per output channel."
+        "What `quant_aware` quantizes by default: the inputs of convolutions and of products with a constant "
+        "weight, signed, one scale each; their weights signed, one scale per output channel."
     ),
     placements=tuple(
         placement

@@ -10,12 +10,16 @@ from spokeshave.report import Reason, Report, Row, render, table
 REPORT = Report(
     "Plan",
     {"target": "onnxruntime", "share": 0.123456, "is_settled": True},
-    (Row("a", "weight", {"scale": 0.5, "axis": None}), Row("longer", "activation", {"scale": 10})),
+    (
+        Row("a", "weight", {"scale": 0.5, "axis": None}),
+        Row("longer", "activation", {"scale": 10, "axis": None}),
+        Row("b", "folded"),
+    ),
     tuple(Reason("excluded", "a rule names it", f"conv_{i}") for i in range(8)) + (Reason("other", "why", "x"),),
 )
 
 
-def test_text_shows_totals_rows_and_reasons_by_code() -> None:
+def test_text_shows_totals_rows_of_like_facts_and_reasons_by_code() -> None:
     assert render(REPORT).splitlines() == [
         "Plan",
         "",
@@ -23,9 +27,12 @@ def test_text_shows_totals_rows_and_reasons_by_code() -> None:
         "  share: 0.1235",
         "  is settled: yes",
         "",
-        "subject  did         scale  axis",
-        "a        weight        0.5  -",
-        "longer   activation     10  -",
+        "subject  did         scale",
+        "a        weight        0.5",
+        "longer   activation     10",
+        "",
+        "subject  did",
+        "b        folded",
         "",
         "Left out:",
         "    8  excluded: a rule names it (conv_0, conv_1, conv_2, conv_3, conv_4, conv_5 and 2 more)",
@@ -58,7 +65,7 @@ def test_any_report_survives_json(facts: dict[str, object], title: str, reasons:
 
 
 def test_joined_reports_keep_all_rows_and_reasons_in_order() -> None:
-    joined = REPORT.joined(Report("More", {"more": 1}, (Row("b", "did"),), (Reason("c", "t", "s"),)))
+    joined = REPORT.joined(Report("More", {"more": 1}, (Row("c", "did"),), (Reason("c", "t", "s"),)))
     assert (joined.title, joined.facts["more"]) == ("Plan", 1)
-    assert [row.subject for row in joined.rows] == ["a", "longer", "b"]
+    assert [row.subject for row in joined.rows] == ["a", "longer", "b", "c"]
     assert joined.reasons[-1] == Reason("c", "t", "s")

@@ -12,7 +12,7 @@ import numpy as np
 from spokeshave.quant.sites import Site
 from spokeshave.seams import Value
 
-# Gives the parameter of that name that belongs to the site, made with these numbers where the scope has none yet.
+# Gives the parameter of that name of the site, made with these numbers where the scope has none yet.
 Remember = Callable[[str, np.ndarray], Value]
 
 
@@ -43,4 +43,4 @@ class Quantizer(ABC):
 
     @abstractmethod
     def steps_of(self, scale: str) -> str:
-        """The parameter that counts the training steps behind a stored scale; empty where nothing is stored."""
+        """The parameter that counts the training steps behind a stored scale; empty if nothing is stored."""
