@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from spokeshave.report import table
 
@@ -30,12 +30,12 @@ class Row:
     metric: str
     value: float
     unit: str = ""
-    spread: Optional[tuple[float, float]] = None
-    bar: Optional[float] = None
+    spread: tuple[float, float] | None = None
+    bar: float | None = None
     sense: str = AT_MOST
 
     @property
-    def holds(self) -> Optional[bool]:
+    def holds(self) -> bool | None:
         """Whether the figure is on the right side of its bar."""
         if self.bar is None:
             return None
@@ -50,7 +50,7 @@ def options(doc: str) -> argparse.Namespace:
 
 
 def finish(name: str, rows: Sequence[Row], *, seeds: Sequence[int] = (), quick: bool = False) -> None:
-    """Prints the table and writes `results/NAME.json`; a quick run goes to `results/NAME.quick.json`, untracked."""
+    """Prints the table and writes `results/NAME.json`, or `NAME.quick.json`, which is not kept."""
     shown = [(r.case, r.metric, r.value, r.unit, _range(r), _bar(r), _verdict(r)) for r in rows]
     print(f"{name}{' (quick)' if quick else ''} on {machine()['cpu']}, {machine()['cores']} cores")
     print(table(("case", "metric", "value", "unit", "spread", "bar", "holds"), shown))

@@ -1,10 +1,11 @@
-"""From a trained float net to INT8 in ONNX Runtime: agreement, accuracy, bytes, latency, and what rounded biases do."""
+"""From a trained float net to INT8 in ONNX Runtime: agreement, accuracy, bytes, latency."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def latencies(name: str, model: Model, done: Quantized, folder: Path) -> Iterato
         form: OnnxRunner(p, threads=1) for form, p in (("float", exported.path), ("int8", done.artifact.path))
     }
     image: dict[str, Any] = {"image": data.digits("test")[0][:1]}
-    times = clock({form: lambda r=runner: r.run(image) for form, runner in runners.items()}, rounds=15)
+    calls = {form: partial(runner.run, image) for form, runner in runners.items()}
+    times = clock(calls, rounds=15)
     for form, time in times.items():
         yield Row(name, f"latency of {form}", time.median_ms, "ms", (time.low_ms, time.high_ms))
     yield Row(name, "INT8 faster", times["float"].median_ms / times["int8"].median_ms, "x")

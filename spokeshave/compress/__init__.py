@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from spokeshave.registry import lazily
 
 if TYPE_CHECKING:
-    from spokeshave.compress.calibrating import Quantized, finish, freeze, quantize
+    from spokeshave.compress.calibrating import Quantized, finish, freeze, prepare, quantize
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -13,8 +13,9 @@ __getattr__, __dir__ = lazily(
         "Quantized": "spokeshave.compress.calibrating",
         "finish": "spokeshave.compress.calibrating",
         "freeze": "spokeshave.compress.calibrating",
+        "prepare": "spokeshave.compress.calibrating",
         "quantize": "spokeshave.compress.calibrating",
     },
 )
 
-__all__ = ["Quantized", "finish", "freeze", "quantize"]
+__all__ = ["Quantized", "finish", "freeze", "prepare", "quantize"]
