@@ -16,7 +16,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 LONGEST_EXAMPLE = 30
 
-# Runs the blocks of one page in one process, as a reader does at one prompt: names live on from block to block.
+# Runs the blocks of a page in one process, as a reader does at one prompt: names live on between them.
 DRIVER = """
 import json, subprocess, sys
 names = {"__name__": "__page__"}
@@ -39,7 +39,8 @@ def run(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs a page in an empty folder, with this environment's commands on the path."""
     (folder / "blocks.json").write_text(json.dumps(blocks(page)))
     binaries = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-W", "ignore", "-c", DRIVER, "blocks.json", page.name]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 

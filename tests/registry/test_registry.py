@@ -22,7 +22,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/__init__.py").write_text("")
     (tmp_path / "shop/_base.py").write_text(
-        f"from abc import ABC, abstractmethod\n{ROW}\nclass Tool(ABC):\n    @abstractmethod\n    def use(self): ...\n"
+        f"from abc import ABC, abstractmethod\n{ROW}\n"
+        "class Tool(ABC):\n    @abstractmethod\n    def use(self): ...\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path / "shop"

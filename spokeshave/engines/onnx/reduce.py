@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from spokeshave.engines.onnx._constants import at
 from spokeshave.engines.onnx._draft import Draft
 from spokeshave.engines.onnx._emitter import Emitter
@@ -11,7 +13,7 @@ from spokeshave.ops import reduce
 
 def _mean(draft: Draft, node: Node) -> None:
     axes = draft.constants.integers(node, "axis")
-    over = {"axes": list(axes)} if axes else {}
+    over: dict[str, Any] = {"axes": list(axes)} if axes else {}
     draft.put("ReduceMean", node, [draft.read(at(node, "x"))], keepdims=int(node.attrs["keepdim"]), **over)
 
 
