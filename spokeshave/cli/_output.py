@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
 import click
@@ -20,7 +17,7 @@ def echo_json(document: Any) -> None:
 
 def echo_report(report: Report, closing: str, as_json: bool) -> None:
     """Writes a report and a closing line to stdout; as JSON, the line goes to stderr."""
-    click.echo(report.to_json() if as_json else "\n\n".join(_parts(report)) + "\n", nl=not as_json)
+    click.echo(report.to_json() if as_json else render(report) + "\n", nl=not as_json)
     click.echo(closing, err=as_json)
 
 
@@ -28,12 +25,3 @@ def does_not_hold(why: str) -> click.exceptions.Exit:
     """What to raise when the work is done and its result is not right: says so on stderr, exit code 1."""
     click.echo(f"does not hold: {why}", err=True)
     return click.exceptions.Exit(1)
-
-
-def _parts(report: Report) -> Iterator[str]:
-    """Totals, a table for each run of rows that have the same figures, and reasons."""
-    yield render(replace(report, rows=(), reasons=()))
-    for _, rows in groupby(report.rows, key=lambda row: tuple(row.facts)):
-        yield render(Report("", rows=tuple(rows)))
-    if report.reasons:
-        yield render(Report("", reasons=report.reasons))

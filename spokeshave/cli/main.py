@@ -61,9 +61,16 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except SpokeshaveError as error:
             raise KnownFailure(error) from error
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, ImportError) as error:
+            if not _is_interruption(error):
+                raise
             click.echo("\nInterrupted.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def _is_interruption(error: BaseException) -> bool:
+    # Interrupted while it loads, Paddle's core raises an ImportError of its own from the interruption.
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
 def _dashed(token: str) -> str:

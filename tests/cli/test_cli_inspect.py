@@ -1,0 +1,104 @@
+"""`inspect`: the numbers of a net counted by hand, as text and as JSON."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from spokeshave.graph import ViewBuilder, cost
+
+Run = Callable[..., Result]
+inspect_module = importlib.import_module("spokeshave.cli.inspect")
+
+PARAMETERS = 61_610
+# Convolutions: outputs x channels x taps in; products: in x out.
+CONV_MACS = 28 * 28 * 6 * 9 + 10 * 10 * 16 * 6 * 25
+MATMUL_MACS = 400 * 120 + 120 * 84 + 84 * 10
+KEYS = ["model", "inputs", "outputs", "parameters", "parameter_bytes", "macs"]
+KEYS += ["uncounted", "ops", "heaviest", "files"]
+
+
+@pytest.fixture
+def document(run: Run, lenet: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads(run("inspect", lenet, "--json").stdout)
+    return found
+
+
+def test_json_has_the_documented_keys(run: Run, document: dict[str, object]) -> None:
+    assert list(document) == KEYS
+    documented = run("inspect", "--help").output.split("JSON keys:")[1].split("Options:")[0]
+    assert [key for key in KEYS if f" {key} " not in documented.replace(",", " ")] == []
+
+
+def test_the_counts_are_those_of_the_net(document: dict[str, object]) -> None:
+    assert document["parameters"] == PARAMETERS
+    assert document["parameter_bytes"] == 4 * PARAMETERS
+    assert document["macs"] == CONV_MACS + MATMUL_MACS
+    assert document["uncounted"] == []
+
+
+def test_inputs_and_outputs_are_named_with_open_batch(document: dict[str, object]) -> None:
+    assert document["inputs"] == [{"name": "image", "dtype": "float32", "shape": [-1, 1, 28, 28]}]
+    outputs = document["outputs"]
+    assert isinstance(outputs, list)
+    assert [output["shape"] for output in outputs] == [[-1, 10]]
+
+
+def test_ops_come_by_kind_with_the_heaviest_first(document: dict[str, object]) -> None:
+    ops = document["ops"]
+    assert isinstance(ops, list)
+    assert ops[0] == {"op": "pd_op.conv2d", "count": 2, "macs": CONV_MACS, "parameters": 54 + 2400}
+    assert ops[1]["op"] == "pd_op.matmul"
+    assert ops[1]["macs"] == MATMUL_MACS
+
+
+def test_the_heaviest_nodes_lead(document: dict[str, object]) -> None:
+    heaviest = document["heaviest"]
+    assert isinstance(heaviest, list)
+    assert [node["node"] for node in heaviest[:2]] == ["conv2d_1", "matmul_0"]
+    assert all(node["macs"] for node in heaviest)
+
+
+def test_every_file_is_listed_with_its_bytes(document: dict[str, object], lenet: Path) -> None:
+    files = [lenet.with_suffix(suffix) for suffix in (".json", ".pdiparams")]
+    assert document["files"] == {file.name: file.stat().st_size for file in files}
+
+
+def test_text_says_the_same(run: Run, lenet: Path) -> None:
+    text = run("inspect", lenet).stdout
+    assert "input image: float32 [any, 1, 28, 28]" in text
+    assert f"parameters: {PARAMETERS:,} ({4 * PARAMETERS:,} bytes)" in text
+    assert f"multiply-accumulates for one sample: {CONV_MACS + MATMUL_MACS:,}" in text
+
+
+@pytest.mark.parametrize("ending", ["", ".json", ".pdiparams"])
+def test_a_model_may_be_named_by_any_of_its_files(run: Run, lenet: Path, ending: str) -> None:
+    result = run("inspect", f"{lenet}{ending}")
+    assert result.exit_code == 0
+    assert run("inspect", lenet.parent).stdout.splitlines()[1:] == result.stdout.splitlines()[1:]
+
+
+def test_ops_that_cannot_be_counted_are_named() -> None:
+    build = ViewBuilder()
+    x = build.input("x", (-1, 4))
+    y = build.node("pd_op.mystery", {"x": x}, {"out": (-1, 4)})
+    counted = cost(build.view({"y": y}))
+    totals = inspect_module._totals(counted)
+    portrait = inspect_module.Portrait("m", (), (), 0, 0, 0, counted.uncounted, totals, (), {})
+    text = "\n".join(inspect_module._text(portrait))
+    assert totals[0].macs is None
+    assert "at least 0" in text
+    assert "Not counted, as nobody knows their cost: mystery" in text
+
+
+def test_a_file_that_is_no_model_is_refused(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "notes.json"
+    file.write_text("hello")
+    result = run("inspect", file)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error [not-a-model]: {file}")
