@@ -73,8 +73,9 @@ def write(out: Path, pages: Pages, stale: list[str]) -> None:
 
 
 def with_figures(root: Path) -> Pages:
-    """The README and the guides that hold figures, with the values of the last benchmark runs."""
-    files = [root / "README.md", *sorted((root / "docs/guide").glob("*.md"))]
+    """The written pages that hold figures, with the values of the last benchmark runs."""
+    files = [root / "README.md", *sorted((root / "docs").glob("guide/*.md"))]
+    files += sorted((root / "docs").glob("decisions/*.md"))
     texts = {path.relative_to(root).as_posix(): _read(path) or "" for path in files}
     return {
         name: FIGURE.sub(lambda m: _filled(root, m), text)
@@ -191,11 +192,14 @@ def _doc(item: Any) -> str:
 
 
 def _placements(target: Target) -> str:
-    rows = "".join(
-        f"| `{p.op}` | `{p.operand}` | {_grids(p)} | {'channel' if p.per_channel else 'tensor'} | {p.rule.value} |\n"
-        for p in target.placements
-    )
-    return f"| op | operand | grid | a scale for each | when |\n| --- | --- | --- | --- | --- |\n{rows}".rstrip()
+    head = "| op | operand | grid | a scale for each | when |\n| --- | --- | --- | --- | --- |\n"
+    return (head + "".join(map(_placement_row, target.placements))).rstrip()
+
+
+def _placement_row(placement: Placement) -> str:
+    share = "channel" if placement.per_channel else "tensor"
+    where = f"| `{placement.op}` | `{placement.operand}` | {_grids(placement)}"
+    return f"{where} | {share} | {placement.rule.value} |\n"
 
 
 def _grids(placement: Placement) -> str:
