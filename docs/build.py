@@ -330,8 +330,8 @@ def _command_section(name: str, command: Any) -> str:
 
 
 def _help(command: Any) -> str:
-    # Click marks a paragraph that keeps its line breaks with \\b.
-    return inspect.cleandoc(command.help or "").replace("\b\n", "")
+    # Click marks paragraphs that keep their line breaks with \\b; a page wants a line before what is indented.
+    return re.sub(r":\n(?=    )", ":\n\n", inspect.cleandoc(command.help or "").replace("\b\n", ""))
 
 
 def _cell(text: str) -> str:
