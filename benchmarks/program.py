@@ -98,7 +98,7 @@ def saved_and_loaded(net: Any, shape: list[int | None]) -> Model:
 
 
 def storage(folder: Path, repeats: int) -> Iterator[Row]:
-    """Loading and saving MobileNetV1 beside Paddle's own calls, in turns; checksums and the disk timed apart."""
+    """Loading and saving MobileNetV1 beside Paddle's own calls, in turns; checksums and disk apart."""
     model = saved_and_loaded(models.create("mobilenet_v1"), [None, 3, 224, 224])
     save(model, folder / "ours")
     paddle.enable_static()
@@ -127,7 +127,7 @@ def storage(folder: Path, repeats: int) -> Iterator[Row]:
 def against_paddle(
     case: str, ours: Callable[[], object], theirs: Callable[[], object], repeats: int
 ) -> Iterator[Row]:
-    """One call beside Paddle's, without the checksums and the waits for the disk that Paddle's does not have."""
+    """One call beside Paddle's, without the checksums and waits that Paddle's does not have."""
     own: Times = []
     checksums: Times = []
     waits: Times = []
@@ -170,7 +170,7 @@ def apart(places: Sequence[tuple[str, Any, str]]) -> Iterator[dict[str, float]]:
 
 
 def taken_in_turns(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, Times]:
-    """Seconds of each call, one after the other, several times over, after one call each that does not count."""
+    """Seconds of each call, in turns, several times over, after one that does not count."""
     for call in calls.values():
         call()
     found: dict[str, Times] = {name: [] for name in calls}
