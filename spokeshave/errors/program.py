@@ -54,6 +54,23 @@ class NotAModel(UserError, ValueError):
     found: str
 
 
+class OldFormat(UserError, ValueError):
+    """A model is in the format of Paddle 2 or older.
+
+    ## Why
+    Files named `.pdmodel` and `__model__` hold a program as Paddle 2 wrote it (a protobuf). Paddle 3 writes `.json`.
+
+    ## What to do
+    Save the model again with Paddle 3: run the script that built it, load its weights, and call
+    `paddle.jit.save` or `paddle.static.save_inference_model`.
+    """
+
+    code = "old-format"
+    says = "{path} is a model in the format of Paddle 2; Spokeshave reads that of Paddle 3."
+    next_step = "Save the model again with Paddle 3 and give its .json file."
+    path: str
+
+
 class WeightsMissing(UserError, FileNotFoundError):
     """A model file is there and the file with its weights is not.
 

@@ -9,12 +9,12 @@ from spokeshave.graph import GraphView, Node, Rounding, bias_roundings, rounding
 from spokeshave.numerics import Affine, Grid, magnitude, symmetric
 from spokeshave.ops import OPS
 from spokeshave.program import Editor, Model
-from spokeshave.program.roles import training_ops
+from spokeshave.program.roles import GRADIENT, training_ops
 from spokeshave.quant.planning import biases_between
 from spokeshave.quant.quantizers import QUANTIZERS
 from spokeshave.quant.sites import QuantPlan, Site, nothing_but_zero
 from spokeshave.report import Reason
-from spokeshave.seams import Operation, Value
+from spokeshave.seams import Operation, Program, Value
 
 
 def freeze(model: Model) -> tuple[Model, QuantPlan]:
@@ -23,9 +23,10 @@ def freeze(model: Model) -> tuple[Model, QuantPlan]:
     `apply` and `pack` of the two are the frozen forms. The scales are those that training stored; of weights
     whose quantizer stores none, those of the weights as they are.
     """
-    for op in training_ops(model.program):
-        raise HasBackward(verb="freeze", op=op.name())
-    found, biases = roundings(model.view), bias_roundings(model.view)
+    refuse_backward(model.program, "freeze")
+    # What leaves the model rounded is nobody's operand, and stays.
+    found = [rounding for rounding in roundings(model.view) if model.view.readers(rounding.out)]
+    biases = bias_roundings(model.view)
     if not found:
         raise NotQuantized()
     places = [_Place(model, rounding) for rounding in found]
@@ -39,6 +40,13 @@ def freeze(model: Model) -> tuple[Model, QuantPlan]:
     rounded = {bias.value for bias in biases}
     between = tuple(b for b in biases_between(bare.view, sites) if b.value in rounded)
     return bare, QuantPlan("trained", sites, between, tuple(r for _, r in settled if r is not None))
+
+
+def refuse_backward(program: Program, verb: str) -> None:
+    """Raises for a program that has its backward, in the name of a verb that wants one without."""
+    training = [op.name() for op in training_ops(program)]
+    if training:
+        raise HasBackward(verb=verb, op=next((name for name in training if GRADIENT in name), training[0]))
 
 
 class _Place:

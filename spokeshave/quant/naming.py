@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spokeshave.graph import GraphView
+from spokeshave.graph import GraphView, Node
 from spokeshave.ops import OPS
 from spokeshave.quant.sites import Site
 
@@ -11,11 +11,21 @@ def tensor_prefix(view: GraphView, site: Site) -> str:
     """What the names of a site's tensors begin with: the weight it serves and the operand, if it serves one.
 
     A training program and its test program have the names of weights in common, and two models in one scope
-    do not; the names of inner values count up anew in every program.
+    do not; the names of inner values count up anew in every program. Where several nodes work with one
+    weight, their place among them tells their sites apart.
     """
     if site.is_weight:
         return site.value
     node = view.node(site.node)
+    weight = _weight_of(view, node)
+    if weight is None:
+        return site.id
+    users = [n.id for n in view.readers(weight) if _weight_of(view, n) == weight]
+    place = f".{users.index(node.id)}" if len(users) > 1 else ""
+    return f"{weight}.{site.operand}{place}"
+
+
+def _weight_of(view: GraphView, node: Node) -> str | None:
     facts = OPS.get(node.op)
     weight = node.operand(facts.weight) if facts is not None and facts.weight else None
-    return f"{weight}.{site.operand}" if weight and view.is_parameter(weight) else site.id
+    return weight if view.is_parameter(weight) else None

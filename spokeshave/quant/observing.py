@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from spokeshave.errors.quant import PlanDoesNotFit
+from spokeshave.errors.quant import ObserverSawNaN, PlanDoesNotFit
 from spokeshave.graph import GraphView
 from spokeshave.numerics import magnitude
 from spokeshave.program import Model
@@ -27,7 +27,7 @@ def observe(
     check_fits(model, plan)
     kind = OBSERVERS[observer]
     ranges: dict[str, tuple[float, ...]] = {s.id: _weight_range(model, s) for s in plan.weights}
-    ranges.update({b.value: _magnitudes(model.weight(b.value)) for b in plan.biases})
+    ranges.update({b.value: _magnitudes(_finite(model, b.value)) for b in plan.biases})
     watchers: dict[str, Observer] = {s.id: kind(s.id) for s in plan.activations}
     for feed in batches:
         for value, array in model.run(feed, list(watchers)).items():
@@ -79,4 +79,13 @@ def _magnitudes(bias: np.ndarray) -> tuple[float, ...]:
 
 
 def _weight_range(model: Model, site: Site) -> tuple[float, ...]:
-    return tuple(float(b) for b in np.atleast_1d(magnitude(model.weight(site.value), site.axis)))
+    return tuple(float(b) for b in np.atleast_1d(magnitude(_finite(model, site.value), site.axis)))
+
+
+def _finite(model: Model, parameter: str) -> np.ndarray:
+    # A ReLU may turn NaN into zero, so that no activation would tell of it.
+    array = model.weight(parameter)
+    count = int(np.count_nonzero(~np.isfinite(array)))
+    if count:
+        raise ObserverSawNaN(site=parameter, count=count)
+    return array

@@ -100,7 +100,10 @@ class _Planner:
         return [
             Reason("op-runs-in-float", f"{self._target.name} has no placement for {node.op}", node.id)
             for node in self._view.nodes
-            if node.id in chosen and not self._target.of(node.op) and self._computes(node)
+            if node.id in chosen
+            and not self._target.of(node.op)
+            and self._computes(node)
+            and not self._is_bias(node)
         ]
 
     def _sites(self, placement: Placement, node: Node) -> Iterable[Site]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import paddle
 
-from spokeshave.errors.quant import ScaleNotStored
-from spokeshave.graph import Node
+from spokeshave.errors.quant import PlanDoesNotFit, ScaleNotStored
+from spokeshave.graph import Node, block_of
 from spokeshave.program import Editor, Model
 from spokeshave.program.roles import has_backward
 from spokeshave.quant.kernels import rounded, rounded_bias, straight_through
@@ -61,20 +59,31 @@ class _Transformer:
 
     def _quantize(self, site: Site) -> None:
         source = self._editor.value(site.value)
-        readers = [self._editor.view.node(reader) for reader in site.readers]
         quantizer = self._weight if site.is_weight else self._activation
 
         def build() -> Value:
             self._scales[site.id] = scale = self._scale(quantizer, source, site)
             return self._passing(source, rounded(source, scale, site.grid.low, site.grid.high))
 
-        self._put(site.value, readers, build)
+        value = self._editor.after(site.value, build)
+        for reader in site.readers:
+            self._let_read(self._editor.view.node(reader), site.value, value)
 
     def _round_bias(self, bias: Bias) -> None:
-        source = self._editor.value(bias.value)
+        """Rounds a bias where it is added: before that the scales of its steps may not be there."""
+        view, source = self._editor.view, self._editor.value(bias.value)
+        added = block_of(view, view.node(bias.node)).bias
+        if added is None or added.parameter != bias.value:
+            raise PlanDoesNotFit(site=bias.value, found=f"it is not the bias of {bias.node}")
         scales = self._scales[bias.input], self._scales[bias.weight]
-        readers = list(self._editor.view.readers(bias.value))
-        self._put(bias.value, readers, lambda: self._passing(source, rounded_bias(source, *scales)))
+        term = added.reshape.out if added.reshape else bias.value
+        shape = view.value(term).shape
+
+        def build() -> Value:
+            value = self._passing(source, rounded_bias(source, *scales))
+            return paddle.reshape(value, shape) if added.reshape else value
+
+        self._let_read(added.add, term, self._editor.before(added.add, build))
 
     def _scale(self, quantizer: Quantizer, source: Value, site: Site) -> Value:
         make = quantizer.training_scale if self._is_training else quantizer.test_scale
@@ -94,15 +103,8 @@ class _Transformer:
     def _passing(self, source: Value, value: Value) -> Value:
         return straight_through(source, value) if self._needs_gradient else value
 
-    def _put(self, value_id: str, readers: list[Node], build: Callable[[], Value]) -> None:
-        """Builds a rounded value before the first of its readers; they and their gradients read it."""
-        value = self._editor.before(readers[0], build)
-        for reader in readers:
-            self._rewire_gradients(value_id, reader, value)
-        self._editor.rewire(value_id, value, readers)
-
-    def _rewire_gradients(self, value_id: str, reader: Node, value: Value) -> None:
-        """Lets the gradient op of a reader read the rounded operand too.
+    def _let_read(self, reader: Node, value_id: str, value: Value) -> None:
+        """Lets a node and its gradient op read a rounded operand in place of a value.
 
         The gradient then passes the rounding unchanged, as no gradient op stands for it.
         """
@@ -111,3 +113,4 @@ class _Transformer:
             for i, source in enumerate(op.operands_source()):
                 if not is_absent(source) and source.is_same(wanted):
                     op.operand(i).set_source(value)
+        self._editor.rewire(value_id, value, [reader])

@@ -46,7 +46,8 @@ def _matched(view: GraphView, rules: Sequence[Rule]) -> set[str]:
     for rule in rules:
         hits = {node.id for node in view.nodes if _matches(view, node, rule)}
         if not hits:
-            raise RuleMatchedNothing(rule=str(rule), nearest=_nearest(view, rule))
+            name = rule if isinstance(rule, str) else getattr(rule, "__name__", str(rule))
+            raise RuleMatchedNothing(rule=name, nearest=_nearest(view, rule))
         found |= hits
     return found
 
@@ -70,7 +71,7 @@ def _kind(node: Node) -> str:
 
 def _nearest(view: GraphView, rule: Rule) -> str:
     if not isinstance(rule, str):
-        return "write a function that is true for some node"
+        return "none; a function must be true for some node"
     if rule.startswith(KIND):
         return nearest(rule, [KIND + kind for kind in sorted({_kind(node) for node in view.nodes})])
     return nearest(rule, list(dict.fromkeys(name for node in view.nodes for name in _names(view, node))))

@@ -8,11 +8,12 @@ from typing import Any
 
 import paddle
 
-from spokeshave.errors.quant import HasBackward, SettingNotServed
-from spokeshave.graph import GraphView, Node
+from spokeshave.errors.quant import SettingNotServed
+from spokeshave.errors.select import RuleMatchedNothing
+from spokeshave.graph import GraphView
 from spokeshave.program import Model
-from spokeshave.program.roles import training_ops
 from spokeshave.quant import apply, freeze, pack, plan, transform
+from spokeshave.quant.freezing import refuse_backward
 from spokeshave.registry import nearest
 from spokeshave.seams import Program, Scope
 from spokeshave.select import choose
@@ -77,7 +78,7 @@ def quant_aware(
     settings = _settings(config)
     model = Model(program, scope or paddle.static.global_scope(), borrows=True)
     if for_test:
-        _refuse_backward(program, "quant_aware(for_test=True)")
+        refuse_backward(program, "quant_aware(for_test=True)")
     view = model.view
     drawn = plan(view, _target(settings), choose(view, exclude=_skipped(view, settings)))
     return transform(model, drawn, is_training=not for_test).program
@@ -126,25 +127,11 @@ def _skipped(view: GraphView, settings: Mapping[str, Any]) -> list[Rule]:
     """Rules for the layers that are to stay float; of the patterns only the default may match nothing."""
     given = settings["not_quant_pattern"] or ()
     patterns = (given,) if isinstance(given, str) else tuple(given)
-    is_needless = {
-        p for p in DEFAULTS["not_quant_pattern"] if not any(_InScope(p)(view, n) for n in view.nodes)
-    }
-    return [_InScope(pattern) for pattern in patterns if pattern not in is_needless]
-
-
-class _InScope:
-    """A rule that matches the nodes of layers whose path holds some text."""
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-
-    def __call__(self, view: GraphView, node: Node) -> bool:
-        return fnmatchcase(node.scope, f"*{self._pattern}*")
-
-    def __str__(self) -> str:
-        return self._pattern
-
-
-def _refuse_backward(program: Program, verb: str) -> None:
-    for op in training_ops(program):
-        raise HasBackward(verb=verb, op=op.name())
+    scopes = dict.fromkeys(node.scope for node in view.nodes if node.scope)
+    found = {p: [scope for scope in scopes if fnmatchcase(scope, f"*{p}*")] for p in patterns}
+    for pattern, matching in found.items():
+        if not matching and pattern not in DEFAULTS["not_quant_pattern"]:
+            layers = dict.fromkeys(layer for scope in scopes for layer in scope.strip("/").split("/"))
+            raise RuleMatchedNothing(rule=pattern, nearest=nearest(pattern, layers))
+    skipped = {scope for matching in found.values() for scope in matching}
+    return [lambda _, node: node.scope in skipped] if skipped else []

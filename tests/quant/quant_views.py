@@ -15,7 +15,9 @@ class Net:
         self.build = ViewBuilder()
         self.image = self.build.input("image", (-1, channels, SIDE, SIDE))
 
-    def conv(self, x: str, name: str, into: int, out: int, *, has_bias: bool = True, dtype: str = "float32") -> str:
+    def conv(
+        self, x: str, name: str, into: int, out: int, *, has_bias: bool = True, dtype: str = "float32"
+    ) -> str:
         """A convolution on a weight of its own, with its bias behind a reshape as Paddle writes it."""
         weight = self.build.parameter(f"{name}.w", (out, into, 3, 3), dtype)
         result = self.conv_on(x, weight, out, dtype=dtype)
@@ -24,7 +26,9 @@ class Net:
     def conv_on(self, x: str, weight: str, out: int, *, dtype: str = "float32") -> str:
         """A convolution on a weight that is there already."""
         shape = (-1, out, SIDE, SIDE)
-        return self.build.node("pd_op.conv2d", {"input": x, "filter": weight}, {"out": shape}, CONV, dtype=dtype)
+        return self.build.node(
+            "pd_op.conv2d", {"input": x, "filter": weight}, {"out": shape}, CONV, dtype=dtype
+        )
 
     def bias(self, x: str, name: str, out: int) -> str:
         """A bias of the convolution before it."""

@@ -132,13 +132,10 @@ def test_both_sides_and_the_result_of_a_residual_add_are_sites() -> None:
 def test_adding_a_constant_is_no_residual_add() -> None:
     net = Net()
     relu = net.unary("relu", net.conv(net.image, "first", 3, 4), 4)
-    total = net.add(relu, net.build.parameter("shift", (1, 4, SIDE_OF_ONE, SIDE_OF_ONE)), 4)
+    total = net.add(relu, net.build.parameter("shift", (1, 4, 1, 1)), 4)
     view = net.view(net.unary("softmax", total, 4, axis=1))
     assert total not in sites_of(view)
     assert reasons_of(view)["add_1"] == "adds-a-constant"
-
-
-SIDE_OF_ONE = 1
 
 
 def test_each_bias_behind_a_quantized_product_is_counted() -> None:
@@ -227,8 +224,10 @@ def test_what_moves_values_is_not_named() -> None:
 def test_an_excluded_node_is_float_with_what_is_its_own() -> None:
     view = two_convs()
     drawn = plan(view, ORT, choose(view, exclude=["second.w"]))
-    assert not {"second.w", "relu_1.out"} - {"relu_1.out"} & sites_of(view, drawn).keys()
-    assert sites_of(view, drawn)["relu_0.out"].readers == ("conv2d_1",)
+    sites = sites_of(view, drawn)
+    assert "second.w" not in sites
+    assert sites["relu_0.out"].readers == ("conv2d_1",)
+    assert (sites["relu_1.out"].node, sites["relu_1.out"].readers) == ("pool2d_0", ("pool2d_0",))
     assert [r.code for r in drawn.left_out if r.subject == "conv2d_1"] == ["excluded"]
 
 
@@ -278,3 +277,8 @@ def test_a_model_with_quantizers_is_refused(is_packed: bool) -> None:
         last = net.conv(net.build.node("pd_op.multiply", {"x": clipped, "y": scale}, shape), "first", 3, 4)
     with pytest.raises(AlreadyQuantized, match="integers" if is_packed else "image"):
         plan(net.view(last), ORT)
+
+
+def test_a_bias_is_no_op_of_its_own_that_runs_in_float() -> None:
+    drawn = plan(two_convs(), PADDLE)
+    assert {r.subject: r.code for r in drawn.left_out} == {}
