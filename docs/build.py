@@ -330,7 +330,7 @@ def _command_section(name: str, command: Any) -> str:
 
 
 def _help(command: Any) -> str:
-    # Click marks paragraphs that keep their line breaks with \\b; a page wants a line before what is indented.
+    # Click marks a paragraph that keeps its line breaks; a page wants a line before what is indented.
     return re.sub(r":\n(?=    )", ":\n\n", inspect.cleandoc(command.help or "").replace("\b\n", ""))
 
 

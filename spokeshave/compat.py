@@ -1,4 +1,4 @@
-"""What Paddle 2's Program had and Paddle 3's lost, for scripts that count on it: explicit, small, undone by `disable`."""
+"""What Paddle 2's Program had and Paddle 3's lost, for old scripts: explicit, small, undone by `disable`."""
 
 from __future__ import annotations
 

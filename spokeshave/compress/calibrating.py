@@ -9,7 +9,7 @@ from typing import Any
 
 from spokeshave.data import Feed, open_data, preflight
 from spokeshave.deploy import Artifact, Verdict, export, verify
-from spokeshave.files import SUMS, AtomicFolder
+from spokeshave.files import SUMS, AtomicFolder, check_replaceable
 from spokeshave.program import PASSES, Model, for_inference, load, rewrite, save
 from spokeshave.quant import QuantPlan, apply, observe, pack, plan
 from spokeshave.quant import freeze as frozen
@@ -66,6 +66,7 @@ def quantize(
     on `verify_data`: by default the test split of the digits when they calibrate, else the same batches.
     Nothing is written unless all went well. Costs one pass of the data through the model, three to verify.
     """
+    check_replaceable(Path(output))
     original = for_inference(model if isinstance(model, Model) else load(model)).owned()
     feed = open_data(data, inputs=original.inputs, batch_size=batch_size, limit=limit)
     other = _proof_for(data, verify_data)
@@ -92,6 +93,7 @@ def freeze(
     `model` is `Model.of(program, outputs)` of what `quant_aware(program, place, for_test=True)` gave,
     trained; the user's scope stays as it is. It is verified on `data` against itself without quantizers.
     """
+    check_replaceable(Path(output))
     bare, learned = frozen(for_inference(model).owned())
     feed = open_data(data, inputs=bare.inputs, batch_size=batch_size, limit=limit)
     checked = preflight(feed, bare.inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from typing_extensions import dataclass_transform
+from typing_extensions import dataclass_transform, get_annotations
 
 
 @dataclass_transform(kw_only_default=True)
@@ -52,7 +52,7 @@ def fact_names(kind: type[SpokeshaveError]) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for base in reversed(kind.__mro__):
         if issubclass(base, SpokeshaveError):
-            annotations = base.__dict__.get("__annotations__", {})
+            annotations = get_annotations(base)
             names.update(dict.fromkeys(n for n, a in annotations.items() if "ClassVar" not in str(a)))
     return tuple(names)
 

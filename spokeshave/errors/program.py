@@ -15,7 +15,7 @@ class ModelNotFound(UserError, FileNotFoundError):
 
     code = "model-not-found"
     says = "No Paddle 3 model at {path}: {found}."
-    next_step = "Give a folder, a prefix or a .json file that paddle.static.save_inference_model or paddle.jit.save wrote."
+    next_step = "Give a folder, a prefix or a .json file that paddle.jit.save or save_inference_model wrote."
     path: str
     found: str
 
@@ -58,7 +58,8 @@ class OldFormat(UserError, ValueError):
     """A model is in the format of Paddle 2 or older.
 
     ## Why
-    Files named `.pdmodel` and `__model__` hold a program as Paddle 2 wrote it (a protobuf). Paddle 3 writes `.json`.
+    Files named `.pdmodel` and `__model__` hold a program as Paddle 2 wrote it (a protobuf). Paddle 3 writes
+    `.json`.
 
     ## What to do
     Save the model again with Paddle 3: run the script that built it, load its weights, and call

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from spokeshave.errors.files import CannotWrite
@@ -18,15 +20,49 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
     file is removed; one that a killed process left is removed by the next write to the same name.
     Costs two waits for the disk. What the system refuses is a `CannotWrite`.
     """
-    target = _disk.real(path)
-    with _disk.writing(target):
-        _refuse_all_but_files(target)
-        _disk.make_folder(target.parent)
-        clear_abandoned(target, PART)
-        with claim(target, PART, _make_file) as part:
+    write_together({path: data})
+
+
+def write_together(files: Mapping[Path, bytes | memoryview]) -> None:
+    """Write several files as `write_atomically` does; all are on the disk before the first takes its name.
+
+    So a full disk, or a kill while bytes are written, leaves all the old files. Names are taken in the order
+    of `files`: a kill between two of them, which is a moment, leaves new files beside old ones. Where that
+    must be seen, put a list of checksums first. Costs a wait for the disk per file and per folder.
+    """
+    targets = _targets(files)
+    with ExitStack() as stack:
+        parts = {target: stack.enter_context(_staged(target, data)) for target, data in targets.items()}
+        for target, part in parts.items():
+            with _disk.writing(target):
+                part.replace(target)
+        for folder in dict.fromkeys(target.parent for target in targets):
+            with _disk.writing(folder):
+                _disk.sync(folder)
+
+
+def _targets(files: Mapping[Path, bytes | memoryview]) -> dict[Path, bytes | memoryview]:
+    """The data by the real path of each file."""
+    found: dict[Path, bytes | memoryview] = {}
+    for path, data in files.items():
+        target = _disk.real(path)
+        if target in found:
+            raise CannotWrite(path=str(target), why="two of the files to be written are this one")
+        found[target] = data
+    return found
+
+
+@contextmanager
+def _staged(target: Path, data: bytes | memoryview) -> Iterator[Path]:
+    """A hidden file beside the target that holds the data, on the disk; gone at the end if nobody took it."""
+    with ExitStack() as stack:
+        with _disk.writing(target):
+            _refuse_all_but_files(target)
+            _disk.make_folder(target.parent)
+            clear_abandoned(target, PART)
+            part = stack.enter_context(claim(target, PART, _make_file))
             _fill(part, data, like=target)
-            part.replace(target)
-        _disk.sync(target.parent)
+        yield part
 
 
 def _refuse_all_but_files(target: Path) -> None:

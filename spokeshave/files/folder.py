@@ -62,7 +62,7 @@ class AtomicFolder:
             _disk.make_folder(self.path.parent)
             restore_aside(self.path)
             clear_abandoned(self.path, STAGING)
-            _refuse_to_lose_files(self.path)
+            check_replaceable(self.path)
             self._staging = stack.enter_context(claim(self.path, STAGING, Path.mkdir))
             self._open = stack.pop_all()
         return self._staging
@@ -78,7 +78,7 @@ class AtomicFolder:
 
     def _finish(self) -> None:
         _seal(self._staging)
-        _refuse_to_lose_files(self.path)  # once more: the block may have taken hours
+        check_replaceable(self.path)  # once more: the block may have taken hours
         if self.path.exists():
             shutil.copymode(self.path, self._staging)
             _swap(self._staging, self.path)
@@ -87,8 +87,12 @@ class AtomicFolder:
         _disk.sync(self.path.parent)
 
 
-def _refuse_to_lose_files(target: Path) -> None:
-    """Nothing at the target may be lost by replacing it."""
+def check_replaceable(target: Path) -> None:
+    """Refuses a target that `AtomicFolder` would refuse: ask before hours of work, not after them.
+
+    A folder may be replaced when it is empty, or when its own sums list all that it holds.
+    """
+    target = _disk.real(Path(target))
     if not target.exists():
         return
     if not target.is_dir():

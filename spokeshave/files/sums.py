@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from spokeshave.errors.files import ChecksumWrong, FileOutsideFolder, SumsMalformed
@@ -36,6 +36,12 @@ def write_sums(path: Path, files: Sequence[Path]) -> None:
     folder = Path(path).parent
     lines = [_line(name, digest(file)) for name, file in sorted((_relative(f, folder), f) for f in files)]
     write_atomically(Path(path), "".join(lines).encode("utf-8", "surrogateescape"))
+
+
+def sums_text(contents: Mapping[str, bytes | memoryview]) -> bytes:
+    """What `write_sums` would write for files of these names and contents in its folder."""
+    lines = [_line(name, hashlib.sha256(data).hexdigest()) for name, data in sorted(contents.items())]
+    return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def sums_of(path: Path) -> dict[str, str]:

@@ -40,7 +40,9 @@ class InputSpec:
         is_shaped = len(array.shape) == len(self.shape)
         is_typed = array.dtype.name == self.dtype and array.dtype.isnative
         return (
-            is_typed and is_shaped and all(want in (None, have) for want, have in zip(self.shape, array.shape))
+            is_typed
+            and is_shaped
+            and all(want in (None, have) for want, have in zip(self.shape, array.shape))
         )
 
 

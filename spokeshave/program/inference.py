@@ -11,7 +11,7 @@ from spokeshave.seams import Operation, Program, Value, building, clone, erase, 
 
 
 def for_inference(model: Model, outputs: Sequence[str] | None = None) -> Model:
-    """The model in test mode, without its training part and without what no output needs; the scope is shared.
+    """The model in test mode, without its training part and what no output needs; the scope is shared.
 
     `outputs` are names of outputs or ids of values, by default all outputs that the model has.
     """

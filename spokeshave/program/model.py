@@ -9,12 +9,15 @@ from functools import cached_property
 import numpy as np
 import paddle
 
-from spokeshave.errors.program import FetchUnknown
+from spokeshave.errors.engines import RunFailed
+from spokeshave.errors.program import FetchUnknown, TensorMissing
 from spokeshave.graph import GraphView
+from spokeshave.graph.feeding import InputSpec, check_feed
 from spokeshave.graph.view import Value as ViewValue
 from spokeshave.program.picture import Picture, take_picture
 from spokeshave.registry import nearest
 from spokeshave.seams import (
+    REFUSALS,
     Operation,
     Program,
     Scope,
@@ -24,6 +27,7 @@ from spokeshave.seams import (
     has_tensor,
     read_tensor,
     static_mode,
+    words_of,
     write_tensor,
 )
 
@@ -71,8 +75,9 @@ class Model:
 
     @cached_property
     def parameters(self) -> dict[str, tuple[tuple[int, ...], str]]:
-        """Shape and type of every parameter that the program declares, by name."""
-        return {p.id: (p.shape, p.dtype) for p in self.view.parameters}
+        """Shape and type of every parameter that the program declares and a scope keeps, by name."""
+        values = self.picture.values
+        return {p.id: (p.shape, p.dtype) for p in self.view.parameters if values[p.id].persistable}
 
     def weight(self, name: str) -> np.ndarray:
         """A copy of one parameter."""
@@ -89,28 +94,40 @@ class Model:
     def run(
         self, feed: Mapping[str, np.ndarray], values: Sequence[str] | None = None
     ) -> dict[str, np.ndarray]:
-        """Runs the model once; `values` are names of outputs or ids of inner values, by default all outputs."""
+        """Runs the model once; `values` are names of outputs or ids of inner values, by default all outputs.
+
+        The feed is checked before Paddle sees it: every input by its name, in its type and shape.
+        """
+        check_feed([InputSpec.of(value) for value in self.inputs], feed)
         names = [name for name, _ in self.view.outputs] if values is None else list(values)
         targets = [self.target(name) for name in dict.fromkeys(names)]
-        for name in self.parameters:
-            self._require(name)
+        self._prepare_scope()
         with static_mode(), paddle.static.scope_guard(self.scope):
-            results = self._executor.run(self.program, feed=dict(feed), fetch_list=targets)
+            try:
+                results = self._executor.run(self.program, feed=dict(feed), fetch_list=targets)
+            except REFUSALS as error:
+                raise RunFailed(engine="Paddle", detail=words_of(error)) from error
         return dict(zip(dict.fromkeys(names), map(np.asarray, results)))
 
     def copy(self) -> Model:
         """A model of its own with the same program and numbers; a borrowed scope stays borrowed."""
         program, mapping = clone(self.program)
         fetches = tuple((name, mapping.look_up(value)) for name, value in self.fetches)
-        copied = Model(program, self.scope, fetches, self.borrows)
-        return copied if self.borrows else copied.owned()
+        scope = self.scope if self.borrows else self._copied_scope()
+        copied = Model(program, scope, fetches, self.borrows)
+        # A picture of the copy is the picture of this model with other objects behind it.
+        copied.__dict__["picture"] = self.picture.translated(mapping.look_up)
+        return copied
 
     def owned(self) -> Model:
         """The same program with its numbers copied into a scope of its own."""
+        return Model(self.program, self._copied_scope(), self.fetches)
+
+    def _copied_scope(self) -> Scope:
         scope = paddle.static.Scope()
         for name in self.parameters:
             write_tensor(scope, name, self.weight(name))
-        return Model(self.program, scope, self.fetches)
+        return scope
 
     def op(self, node_id: str) -> Operation:
         """The Paddle op behind a node."""
@@ -133,6 +150,12 @@ class Model:
             raise FetchUnknown(name=name, nearest=nearest(name, known))
         return self.picture.values[value_id]
 
-    def _require(self, name: str) -> None:
-        if not has_tensor(self.scope, name):
-            read_tensor(self.scope, name)
+    def _prepare_scope(self) -> None:
+        """Every parameter is in the scope: Paddle would end the process where one is missing."""
+        for parameter in self.view.parameters:
+            if has_tensor(self.scope, parameter.id):
+                continue
+            if parameter.id in self.parameters:
+                raise TensorMissing(name=parameter.id)
+            # State that a run makes anew; Paddle drops it after each.
+            write_tensor(self.scope, parameter.id, np.zeros(parameter.shape, parameter.dtype))

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from spokeshave.errors.program import FetchUnknown
 from spokeshave.graph import GraphView, Node, ViewBuilder
 from spokeshave.program.roles import forward_ops
-from spokeshave.seams import Operation, Program, Value, attributes, dtype_name, is_absent
+from spokeshave.seams import (
+    Operation,
+    Program,
+    Value,
+    attributes,
+    dtype_name,
+    is_absent,
+    operand_names,
+    result_names,
+)
 
 PARAMETER, COMBINE, SPLIT, SLICE = "builtin.parameter", "builtin.combine", "builtin.split", "builtin.slice"
 DATA_OPS = ("pd_op.data", "pd_op.feed")
+# Stands for an operand that is made after it is read, which the check of a graph then reports.
+LATER = "a value that is made later"
 OUTPUT_OPS = ("pd_op.fetch", "builtin.shadow_output")
 
 
@@ -27,6 +39,12 @@ class Picture:
         """The id that a Paddle value has in the view, or None where the view leaves it out."""
         return self.ids.get(value.id)
 
+    def translated(self, look_up: Callable[[Value], Value]) -> Picture:
+        """The same picture of a copy of the program, given what finds its values by those of the program."""
+        values = {value_id: look_up(value) for value_id, value in self.values.items()}
+        ops = {n.id: _maker(values[n.out]) for n in self.view.nodes if n.outputs}
+        return Picture(self.view, ops, values, {value.id: value_id for value_id, value in values.items()})
+
     def nodes_of(self, ops: Iterable[Operation]) -> tuple[str, ...]:
         """The ids of the nodes behind Paddle ops, in the order of the view."""
         wanted = {op.id() for op in ops}
@@ -34,17 +52,19 @@ class Picture:
 
 
 def take_picture(program: Program, fetches: Sequence[tuple[str, Value]] = ()) -> Picture:
-    """The picture of the forward part of a program; `fetches` are outputs beside those that it marks itself."""
-    reader = _Reader()
+    """The picture of the forward part of a program; `fetches` are outputs beside those that it marks."""
+    reader = _Reader(fetches)
     for op in forward_ops(program):
         reader.read(op)
-    return reader.picture(fetches)
+    return reader.picture()
 
 
 class _Reader:
     """Walks ops in order and builds the view."""
 
-    def __init__(self) -> None:
+    def __init__(self, fetches: Sequence[tuple[str, Value]]) -> None:
+        self._fetches = fetches
+        self._shown = {value.id for _, value in fetches}
         self._build = ViewBuilder()
         self._ops: dict[str, Operation] = {}
         self._values: dict[str, Value] = {}
@@ -62,22 +82,26 @@ class _Reader:
             self._read_output(op)
         elif name == COMBINE:
             self._vectors[op.result(0).id] = list(op.operands_source())
-        elif name not in (SPLIT, SLICE):
+        elif name in (SPLIT, SLICE):
+            self._read_parts(op)
+        else:
             self._read_node(op)
 
-    def picture(self, fetches: Sequence[tuple[str, Value]]) -> Picture:
-        for name, value in fetches:
+    def picture(self) -> Picture:
+        for name, value in self._fetches:
+            if is_absent(value) or value.id not in self._ids:
+                raise FetchUnknown(name=name, nearest="the values of the forward part of its program")
             self._outputs[name] = self._ids[value.id]
         return Picture(self._build.view(self._outputs), self._ops, self._values, self._ids)
 
     def _read_parameter(self, op: Operation) -> None:
         value = op.result(0)
-        name = op.attrs()["parameter_name"]
+        name = op.str_attr("parameter_name")
         self._know(value, self._build.parameter(name, tuple(value.shape), dtype_name(value)))
 
     def _read_data(self, op: Operation) -> None:
         value, attrs = op.result(0), op.attrs()
-        if not value.all_used_ops():
+        if not value.all_used_ops() and value.id not in self._shown:
             return
         # An accumulator or a learning rate is data that lives in the scope, not an input.
         add = self._build.parameter if attrs.get("persistable") == [True] else self._build.input
@@ -86,6 +110,13 @@ class _Reader:
     def _read_output(self, op: Operation) -> None:
         name = op.attrs().get("name") or op.attrs()["output_name"]
         self._outputs[name] = self._ids[op.operand_source(0).id]
+
+    def _read_parts(self, op: Operation) -> None:
+        """Parts of a vector that was gathered right before are what was gathered; others have ids by now."""
+        gathered = self._vectors.get(op.operand_source(0).id, [])
+        at = op.attrs().get("index", 0)
+        for result, part in zip(op.results(), gathered[at:]):
+            self._ids[result.id] = self._ids.get(part.id, LATER)
 
     def _read_node(self, op: Operation) -> None:
         results = _results(op)
@@ -106,18 +137,20 @@ class _Reader:
 
     def _operands(self, op: Operation) -> dict[str, str]:
         found: dict[str, str] = {}
-        for name, value in zip(_operand_names(op), op.operands_source()):
+        for name, value in zip(operand_names(op), op.operands_source()):
             if is_absent(value):
                 continue
             if value.id in self._vectors:
                 parts = enumerate(self._vectors[value.id])
-                found.update({f"{name}.{i}": self._ids[part.id] for i, part in parts})
-            elif value.id in self._ids:
-                found[name] = self._ids[value.id]
+                found.update({f"{name}.{i}": self._ids.get(part.id, LATER) for i, part in parts})
+            else:
+                found[name] = self._ids.get(value.id, LATER)
         return {**found, **self._captured(op)}
 
     def _captured(self, op: Operation) -> dict[str, str]:
         """What the blocks of a branch or a loop read from outside, so that no reader is overlooked."""
+        if not op.num_regions():
+            return {}
         inner = (v for block in op.blocks() for o in block.ops for v in o.operands_source())
         known = dict.fromkeys(self._ids[v.id] for v in inner if not is_absent(v) and v.id in self._ids)
         return {f"captured.{i}": value_id for i, value_id in enumerate(known)}
@@ -127,23 +160,24 @@ class _Reader:
         self._ids[value.id] = value_id
 
 
-def _operand_names(op: Operation) -> list[str]:
-    if op.name().startswith("pd_op."):
-        return list(op.get_input_names())
-    return [str(i) for i in range(op.num_operands())]
+def _maker(value: Value) -> Operation:
+    """The op that makes a value, behind what splits a vector into its parts."""
+    op = value.get_defining_op()
+    return op.operand_source(0).get_defining_op() if op.name() in (SPLIT, SLICE) else op
 
 
 def _results(op: Operation) -> list[tuple[str, Value]]:
     """Results by name; a result that is a vector is spelt out as the values that are split from it."""
-    names = op.get_output_names() if op.name().startswith("pd_op.") else map(str, range(op.num_results()))
     found: list[tuple[str, Value]] = []
-    for name, value in zip(names, op.results()):
+    for name, value in zip(result_names(op), op.results()):
         if not is_absent(value):
             found.extend(_spread(name, value))
     return found
 
 
 def _spread(name: str, value: Value) -> list[tuple[str, Value]]:
+    if value.is_dense_tensor_type():
+        return [(name, value)]
     parts: list[tuple[str, Value]] = []
     for user in value.all_used_ops():
         if user.name() == SPLIT:
@@ -158,7 +192,7 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 
 def operands_reading(picture: Picture, node: Node, value_id: str) -> list[tuple[Operation, int]]:
-    """Where a node reads a value: the Paddle op (or the op that gathers its vector operand) and the position."""
+    """Where a node reads a value: the Paddle op (or what gathers a vector for it) and the position."""
     wanted = picture.values[value_id]
     found: list[tuple[Operation, int]] = []
     for i, source in enumerate(picture.ops[node.id].operands_source()):

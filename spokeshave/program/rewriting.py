@@ -26,7 +26,10 @@ from spokeshave.seams import (
     insert_before,
     is_absent,
     new_parameter,
+    operand_names,
     read_tensor,
+    static_mode,
+    taken_apart_on_failure,
     write_tensor,
 )
 
@@ -57,7 +60,10 @@ class PassResult:
 
     def report(self) -> Report:
         """What the pass did, as a report."""
-        counts: dict[str, Cell] = {"found": len(self.changed) + len(self.declined), "rewritten": len(self.changed)}
+        counts: dict[str, Cell] = {
+            "found": len(self.changed) + len(self.declined),
+            "rewritten": len(self.changed),
+        }
         facts = {f"{self.name} {word}": count for word, count in counts.items()} if counts["found"] else {}
         return Report(self.name, facts, tuple(Row(c, self.name) for c in self.changed), self.declined)
 
@@ -160,7 +166,7 @@ class Editor:
                 op.operand(position).set_source(to)
         if readers is None:
             shown = {name for name, shown in view.outputs if shown == value_id}
-            self._outputs.update({name: to for name in shown & set(self._outputs)})
+            self._outputs.update(dict.fromkeys(shown & set(self._outputs), to))
 
     def op(self, node: Node) -> Operation:
         """The Paddle op behind a node."""
@@ -169,7 +175,7 @@ class Editor:
     def gradients_of(self, node: Node) -> list[Operation]:
         """The gradient ops of a node: those of its kind that read what it reads."""
         op = self.op(node)
-        sources = dict(zip(op.get_input_names(), op.operands_source()))
+        sources = dict(zip(operand_names(op), op.operands_source()))
         name = f"{op.name().rstrip('_')}_grad"
         readers = [r for v in sources.values() if not is_absent(v) for r in v.all_used_ops()]
         unique = {r.id(): r for r in readers if r.name() == name}
@@ -177,26 +183,25 @@ class Editor:
 
     def erase(self, node: Node) -> None:
         """Removes a node that nobody reads any more."""
-        with building(self._model.program):
-            erase(self._picture.ops[node.id])
+        erase(self._picture.ops[node.id])
 
     def finish(self, after: str) -> Model:
         """The edited model, without what nobody reads since the edit began, its graph checked."""
-        self._drop_unread()
-        fetches = tuple((name, self._outputs[name]) for name, _ in self._model.fetches)
-        model = Model(self._model.program, self._model.scope, fetches, self._model.borrows)
-        check(model.view, after)
+        with taken_apart_on_failure(self._model.program):
+            self._drop_unread()
+            fetches = tuple((name, self._outputs[name]) for name, _ in self._model.fetches)
+            model = Model(self._model.program, self._model.scope, fetches, self._model.borrows)
+            check(model.view, after)
         return model
 
     def _drop_unread(self) -> None:
-        """Erases ops that were read before the edit and are not any more; a value that nobody ever read may be fetched."""
+        """Erases ops that were read before the edit and are not any more; others may be fetched."""
         kept = {value.id for value in self._outputs.values()}
         dropped = []
         for op in reversed(list(self._model.program.global_block().ops)):
             if op.id() not in self._unread and _is_dead(op, kept):
                 dropped += [op.attrs()["parameter_name"]] if op.name() == PARAMETER else []
-                with building(self._model.program):
-                    erase(op)
+                erase(op)
         if not self._model.borrows:
             erase_tensors(self._model.scope, dropped)
 
@@ -211,22 +216,27 @@ def _is_dead(op: Operation, kept: set[str]) -> bool:
 def _shares_operands(gradient: Operation, sources: dict[str, Value]) -> bool:
     shared = [
         (sources[name], value)
-        for name, value in zip(gradient.get_input_names(), gradient.operands_source())
+        for name, value in zip(operand_names(gradient), gradient.operands_source())
         if name in sources and not is_absent(sources[name])
     ]
     return bool(shared) and all(not is_absent(v) and v.is_same(source) for source, v in shared)
 
 
 def rewrite(model: Model, rule: Rewrite) -> PassResult:
-    """Applies a rule wherever it fits: a new model, with what was changed and what was declined."""
-    editor = Editor(model)
-    changed, declined = [], []
-    for place in match(model.view, rule.steps):
-        found = Found(model.view, place)
-        reason = rule.check(found)
-        if reason is None:
-            rule.apply(found, editor)
-            changed.append(place[rule.steps[-1].name].id)
-        else:
-            declined.append(reason)
-    return PassResult(editor.finish(rule.name), rule.name, tuple(changed), tuple(declined))
+    """Applies a rule wherever it fits: a new model, with what was changed and what was declined.
+
+    Where it fits nowhere, the model that was given comes back.
+    """
+    places = [Found(model.view, place) for place in match(model.view, rule.steps)]
+    reasons = [rule.check(place) for place in places]
+    fitting = [place for place, reason in zip(places, reasons) if reason is None]
+    changed = tuple(place.match[rule.steps[-1].name].id for place in fitting)
+    declined = tuple(reason for reason in reasons if reason is not None)
+    if not fitting:
+        return PassResult(model, rule.name, changed, declined)
+    with static_mode():  # entering it once is cheaper than once for each op
+        editor = Editor(model)
+        with taken_apart_on_failure(editor.program):
+            for place in fitting:
+                rule.apply(place, editor)
+        return PassResult(editor.finish(rule.name), rule.name, changed, declined)

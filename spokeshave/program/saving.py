@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Union
 
-from spokeshave.files import write_atomically, write_sums
+from spokeshave.files import sums_text, write_together
 from spokeshave.program.inference import for_inference
-from spokeshave.program.loading import SUMS_SUFFIX, WEIGHTS_SUFFIX, declared_parameters
+from spokeshave.program.loading import MODEL_SUFFIX, SUMS_SUFFIX, WEIGHTS_SUFFIX, declared_parameters
 from spokeshave.program.model import Model
-from spokeshave.program.weights import write_weights
+from spokeshave.program.weights import weights_bytes
 from spokeshave.seams import Program, building, new_fetch, read_tensor, write_program
 
 
-def save(model: Model, prefix: Union[str, Path], outputs: Sequence[str] | None = None) -> tuple[Path, ...]:
-    """Writes `prefix.json`, `prefix.pdiparams` and their checksums, in test mode and without what no output needs.
+def save(model: Model, prefix: str | Path, outputs: Sequence[str] | None = None) -> tuple[Path, ...]:
+    """Writes `prefix.json`, `prefix.pdiparams` and their checksums, in test mode, with what outputs need.
 
-    Each file is written beside and renamed: a full disk or a kill leaves the old one whole. The result
-    loads in `paddle.static.load_inference_model`, `paddle.jit.load`, `paddle.inference` and `load`.
+    All bytes are on the disk before the first file takes its name: a full disk or a kill leaves the old
+    files whole. A kill in the moment between two names leaves files that `load` refuses, as the checksums
+    come first. The result loads in `paddle.static.load_inference_model`, `paddle.jit.load`,
+    `paddle.inference` and `load`; saved twice, it is the same to the byte.
     """
     prefix = Path(prefix)
     model = for_inference(model, outputs)
-    program = model.program
-    with building(program):
+    with building(model.program):
         for place, (name, value) in enumerate(model.fetches):
             new_fetch(value, name, place)
-    declared = declared_parameters(program)
+    contents = {
+        prefix.name + WEIGHTS_SUFFIX: _weights_of(model),
+        prefix.name + MODEL_SUFFIX: _program_bytes(model.program),
+    }
+    files = {prefix.name + SUMS_SUFFIX: sums_text(contents), **contents}
+    write_together({prefix.with_name(name): data for name, data in files.items()})
+    return tuple(prefix.with_name(name) for name in (*contents, prefix.name + SUMS_SUFFIX))
+
+
+def _weights_of(model: Model) -> bytes:
+    declared = declared_parameters(model.program)
     weights = {name: read_tensor(model.scope, name) for name in declared}
-    numbers = io.BytesIO()
-    write_weights(numbers, weights, {name: dtype for name, (_, dtype) in declared.items()})
-    paths = [prefix.with_name(prefix.name + suffix) for suffix in (WEIGHTS_SUFFIX, ".json", SUMS_SUFFIX)]
-    prefix.parent.mkdir(parents=True, exist_ok=True)
-    # The checksums go first and come last: a kill between the files must not leave sums of other files.
-    paths[2].unlink(missing_ok=True)
-    write_atomically(paths[0], numbers.getbuffer())
-    write_atomically(paths[1], _program_bytes(program))
-    write_sums(paths[2], paths[:2])
-    return tuple(paths)
+    return weights_bytes(weights, {name: dtype for name, (_, dtype) in declared.items()})
 
 
 def _program_bytes(program: Program) -> bytes:

@@ -1,7 +1,8 @@
-"""The `.pdiparams` format, read and written by ourselves: Paddle loads a wrong file silently and dies of a short one."""
+"""The `.pdiparams` format, read and written here: Paddle takes wrong files silently, dies of short ones."""
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ Declared = Mapping[str, tuple[tuple[int, ...], str]]
 
 # Numbers of `VarType.Type` in Paddle's framework.proto. bfloat16 travels as the 16 bits that it is.
 _TYPES = {0: "bool", 1: "int16", 2: "int32", 3: "int64", 4: "float16", 5: "float32", 6: "float64"}
-_TYPES.update({20: "uint8", 21: "int8", 22: "bfloat16"})
+_TYPES.update({20: "uint8", 21: "int8", 22: "bfloat16", 23: "complex64", 24: "complex128"})
 _NUMBERS = {name: number for number, name in _TYPES.items()}
 _LONGEST_HEADER = 4096
 
@@ -54,13 +55,15 @@ def read_weights(path: Path, model: Path, declared: Declared) -> dict[str, np.nd
     return found
 
 
-def write_weights(file: BinaryIO, weights: Mapping[str, np.ndarray], dtypes: Mapping[str, str]) -> None:
-    """Writes tensors in order of their names, as Paddle does."""
+def weights_bytes(weights: Mapping[str, np.ndarray], dtypes: Mapping[str, str]) -> bytes:
+    """The bytes of a weights file: tensors in order of their names, as Paddle writes them."""
+    parts: list[bytes | memoryview] = []
     for name in sorted(weights):
-        array = np.ascontiguousarray(weights[name])
+        array = np.asarray(weights[name], order="C")
         description = _describe(array.shape, dtypes[name])
-        file.write(struct.pack("<IQIi", 0, 0, 0, len(description)) + description)
-        file.write(array.reshape(-1).view(np.uint8).data)
+        parts.append(struct.pack("<IQIi", 0, 0, 0, len(description)) + description)
+        parts.append(array.reshape(-1).view(np.uint8).data)
+    return b"".join(parts)
 
 
 def _read_header(file: BinaryIO, place: _Place) -> tuple[tuple[int, ...], str]:
@@ -76,7 +79,10 @@ def _read_header(file: BinaryIO, place: _Place) -> tuple[tuple[int, ...], str]:
 
 def _read_numbers(file: BinaryIO, place: _Place, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     stored = np.dtype("uint16" if dtype == "bfloat16" else dtype)
-    size = int(np.prod(shape, dtype=np.int64)) * stored.itemsize
+    if min(shape, default=0) < 0:
+        raise place.broken(f"its header gives the shape {list(shape)}")
+    # Of Python's integers, which do not wrap around: a damaged header may name any lengths.
+    size = math.prod(shape) * stored.itemsize
     return np.frombuffer(_take(file, size, place), stored).reshape(shape)
 
 

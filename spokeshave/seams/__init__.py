@@ -6,6 +6,7 @@ Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
 from spokeshave.seams.handles import Operation, Program, Scope, Value
 from spokeshave.seams.modes import TESTED_VERSIONS, building, static_mode
 from spokeshave.seams.programs import (
+    all_ops,
     attributes,
     clone,
     descended,
@@ -16,17 +17,23 @@ from spokeshave.seams.programs import (
     is_absent,
     new_fetch,
     new_parameter,
+    operand_names,
+    parameter_ops,
+    result_names,
     set_test_mode,
+    taken_apart_on_failure,
 )
-from spokeshave.seams.storage import read_program, write_program
+from spokeshave.seams.storage import REFUSALS, read_program, words_of, write_program
 from spokeshave.seams.tensors import erase_tensors, has_tensor, read_tensor, tensor_names, write_tensor
 
 __all__ = [
+    "REFUSALS",
     "TESTED_VERSIONS",
     "Operation",
     "Program",
     "Scope",
     "Value",
+    "all_ops",
     "attributes",
     "building",
     "clone",
@@ -40,11 +47,16 @@ __all__ = [
     "is_absent",
     "new_fetch",
     "new_parameter",
+    "operand_names",
+    "parameter_ops",
     "read_program",
     "read_tensor",
+    "result_names",
     "set_test_mode",
     "static_mode",
+    "taken_apart_on_failure",
     "tensor_names",
+    "words_of",
     "write_program",
     "write_tensor",
 ]

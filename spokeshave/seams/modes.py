@@ -15,13 +15,14 @@ TESTED_VERSIONS = ("3.3.1",)
 @contextmanager
 def static_mode() -> Iterator[None]:
     """Static mode inside, the caller's own mode again outside."""
-    was_dynamic = paddle.in_dynamic_mode()
+    if not paddle.in_dynamic_mode():
+        yield
+        return
     paddle.enable_static()
     try:
         yield
     finally:
-        if was_dynamic:
-            paddle.disable_static()
+        paddle.disable_static()
 
 
 @contextmanager

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 import paddle
@@ -11,6 +14,12 @@ from spokeshave.errors.program import ErasedInUse
 from spokeshave.seams.handles import Operation, Program, Value
 
 _ORIGIN = "spokeshave_origin"
+
+# Asking one of these for the names of its operands or results ends the process.
+_NAMELESS = frozenset(
+    f"pd_op.{op}"
+    for op in ("if", "while", "pylayer", "select_input", "select_output", "share_var", "cuda_graph")
+)
 
 # Where it was built, how gradients treat it, where it runs: not part of what an op computes.
 _NOT_MEANING = frozenset({"op_callstack", "stop_gradient", "place", "persistable"})
@@ -45,9 +54,25 @@ def _mappings(program: Program) -> list[Any]:
     return found
 
 
+def all_ops(program: Program) -> list[Operation]:
+    """Every op in order, those inside branches and loops right after the op that holds them."""
+    return list(_with_inner(program.global_block().ops))
+
+
+def parameter_ops(program: Program) -> dict[str, Operation]:
+    """The ops that stand for parameters, by the name that their tensor has in a scope."""
+    ops = program.global_block().ops
+    return {op.str_attr("parameter_name"): op for op in ops if op.name() == "builtin.parameter"}
+
+
 def set_test_mode(program: Program) -> None:
-    """Turns batch norm and dropout to test mode, in place: call it on a clone that has never run."""
+    """Turns batch norm and dropout to test mode, in place: call it on a clone that has never run.
+
+    A learning rate that follows a schedule is forgotten: an Executor would look for its parameter.
+    """
     program.set_is_test_attr()
+    if hasattr(program, "lr_scheduler"):
+        del program.lr_scheduler
 
 
 def is_absent(value: Value) -> bool:
@@ -58,7 +83,23 @@ def is_absent(value: Value) -> bool:
 
 def dtype_name(value: Value) -> str:
     """The element type as NumPy spells it."""
-    return str(value.dtype.name).lower()
+    return _spelt(value.dtype)
+
+
+@cache
+def _spelt(dtype: Any) -> str:
+    # Asking one of Paddle's enumerations for a name takes longer than all else about a value.
+    return str(dtype.name).lower()
+
+
+def operand_names(op: Operation) -> list[str]:
+    """A name for each operand: its own, or its number where the op gives its operands no names."""
+    return list(op.get_input_names()) if _has_names(op) else list(map(str, range(op.num_operands())))
+
+
+def result_names(op: Operation) -> list[str]:
+    """A name for each result: its own, or its number where the op gives its results no names."""
+    return list(op.get_output_names()) if _has_names(op) else list(map(str, range(op.num_results())))
 
 
 def attributes(op: Operation) -> dict[str, Any]:
@@ -87,8 +128,20 @@ def erase(op: Operation) -> None:
     op.get_parent_block().remove_op(op)
 
 
+@contextmanager
+def taken_apart_on_failure(program: Program) -> Iterator[None]:
+    """If the block fails, no op of the program reads anything any more, so that it can go.
+
+    A program in which an op reads what is made after it ends the process when it goes.
+    """
+    with ExitStack() as stack:
+        stack.callback(_take_apart, program)
+        yield
+        stack.pop_all()
+
+
 def new_parameter(name: str, shape: tuple[int, ...], dtype: str) -> Value:
-    """A parameter that no optimizer touches, in the program being built; its number is put in the scope apart."""
+    """A parameter that no optimizer touches, in the program being built; its numbers go to a scope apart."""
     start = paddle.nn.initializer.Constant(0.0)
     made = pir.core.create_parameter(dtype, list(shape), name=name, initializer=start, trainable=False)
     made.stop_gradient = True
@@ -98,6 +151,26 @@ def new_parameter(name: str, shape: tuple[int, ...], dtype: str) -> Value:
 def new_fetch(value: Value, name: str, place: int) -> None:
     """Marks a value of the program being built as its output number `place`, under `name`."""
     paddle._pir_ops.fetch(value, name, place).persistable = True
+
+
+def _with_inner(ops: Iterable[Operation]) -> Iterator[Operation]:
+    for op in ops:
+        yield op
+        # An unknown op has no name, and cannot be asked for its blocks.
+        for block in op.blocks() if op.name() else ():
+            yield from _with_inner(block.ops)
+
+
+def _take_apart(program: Program) -> None:
+    nothing = pir.Value()
+    for op in all_ops(program):
+        for operand in op.operands():
+            operand.set_source(nothing)
+
+
+def _has_names(op: Operation) -> bool:
+    name = op.name()
+    return bool(name.startswith("pd_op.") and name not in _NAMELESS)
 
 
 def _plain(attribute: Any) -> Any:

@@ -27,7 +27,7 @@ def read_tensor(scope: Scope, name: str) -> np.ndarray:
 
 def write_tensor(scope: Scope, name: str, array: np.ndarray) -> None:
     """Puts an array under a name, replacing what was there."""
-    scope.var(name).get_tensor().set(np.ascontiguousarray(array), paddle.CPUPlace())
+    scope.var(name).get_tensor().set(np.asarray(array, order="C"), paddle.CPUPlace())
 
 
 def erase_tensors(scope: Scope, names: Sequence[str]) -> None:

@@ -20,6 +20,8 @@ from spokeshave.cli.main import group
 from spokeshave.data import digits
 from spokeshave.files import check_sums
 
+pytest_plugins = ["cli_fixtures"]
+
 Run = Callable[..., Result]
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = group.list_commands(click.Context(group))

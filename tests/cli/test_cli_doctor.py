@@ -14,6 +14,8 @@ from spokeshave.engines import EngineInfo, engines
 from spokeshave.engines.available import ARM_FEATURES, X86_FEATURES
 from spokeshave.seams import TESTED_VERSIONS
 
+pytest_plugins = ["cli_fixtures"]
+
 Run = Callable[..., Result]
 doctor = importlib.import_module("spokeshave.cli.doctor")
 KEYS = ["versions", "tested_paddle", "paddle_is_tested", "cpu", "engines", "missing"]

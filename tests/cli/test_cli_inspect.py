@@ -12,6 +12,8 @@ from click.testing import Result
 
 from spokeshave.graph import ViewBuilder, cost
 
+pytest_plugins = ["cli_fixtures"]
+
 Run = Callable[..., Result]
 inspect_module = importlib.import_module("spokeshave.cli.inspect")
 

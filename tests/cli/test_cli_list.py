@@ -22,6 +22,8 @@ MEDIAN = '''
 """Half of what was seen lies below."""
 from spokeshave.quant.observers import Observer
 
+pytest_plugins = ["cli_fixtures"]
+
 class Median(Observer):
     """The magnitude in the middle. A second sentence."""
 

@@ -34,6 +34,8 @@ sys.meta_path.insert(0, Blocker())
 from click.testing import CliRunner
 from spokeshave.cli.main import group
 from spokeshave.errors.engines import NotAnOnnxFile
+
+pytest_plugins = ["cli_fixtures"]
 for line in sys.argv[1:]:
     result = CliRunner().invoke(group, line.split())
     if result.exit_code:

@@ -14,6 +14,8 @@ from spokeshave.deploy import verifying
 from spokeshave.files import check_sums
 from spokeshave.report import Report
 
+pytest_plugins = ["cli_fixtures"]
+
 Run = Callable[..., Result]
 FILES = ("float/model.json", "int8/model.pdiparams", "onnx/model.onnx", "plan.json", "report.json")
 

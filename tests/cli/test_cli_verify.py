@@ -15,6 +15,8 @@ from spokeshave.cli import verify
 from spokeshave.errors.cli import NotAQuantizedFolder
 from spokeshave.files import write_sums
 
+pytest_plugins = ["cli_fixtures"]
+
 Run = Callable[..., Result]
 
 

@@ -14,6 +14,7 @@ from paddle import nn
 
 from spokeshave.program import Model
 from spokeshave.quant import QuantPlan, observe, plan
+from spokeshave.seams import write_tensor
 from spokeshave.targets import TARGETS
 
 SHAPE = (1, 8, 8)
@@ -91,6 +92,7 @@ def trial(net: Callable[[Any], Any] = convs, *, optimizer: Any = None, seed: int
     made = Trial(program, scope, {"scores": scores, "loss": loss}, paddle.static.Executor(paddle.CPUPlace()))
     paddle.seed(seed)
     made.run(startup, {})
+    _give_biases(made.model)
     return made
 
 
@@ -102,7 +104,17 @@ def forward(net: Callable[[Any], Any] = convs, seed: int = 0) -> Model:
     paddle.seed(seed)
     with paddle.static.scope_guard(scope):
         paddle.static.Executor(paddle.CPUPlace()).run(startup)
-    return Model.of(program, {"scores": scores}, scope).owned()
+    model = Model.of(program, {"scores": scores}, scope).owned()
+    _give_biases(model)
+    return model
+
+
+def _give_biases(model: Model) -> None:
+    """Fresh biases are zero, which any rounding leaves alone."""
+    for name, (shape, _) in model.parameters.items():
+        if name.endswith("b_0"):
+            array = np.random.RandomState(len(name)).standard_normal(shape) / 4
+            write_tensor(model.scope, name, array.astype(np.float32))
 
 
 def images(count: int = 8, seed: int = 0) -> Any:

@@ -106,6 +106,14 @@ def test_a_settled_bias_always_fits_int32(bounds: list[float], image: float) -> 
     assert (np.rint(np.array(bounds) / steps.astype(np.float64)) <= INT32_HIGH).all()
 
 
+def test_a_step_of_the_sum_stays_within_float32() -> None:
+    """Without that a bias would be divided by zero."""
+    found = settled(image=(1e-30,), first__w=(1e-10, 1.0, 1.0, 1.0), first__b=(0.0, 0.0, 0.0, 0.0))
+    steps = found.bias_steps(found.biases[0])
+    assert (steps >= np.finfo(np.float32).tiny).all()
+    assert [(r.code, r.subject) for r in found.left_out] == [("bias-overflow", "first.w")]
+
+
 def test_two_biases_on_one_weight_both_fit() -> None:
     sites = tuple(Site(v, "n", "x", INT8, ("n",)) for v in ("a", "b"))
     weight = Site("w", "n", "y", INT8_NARROW, ("n",), is_weight=True, axis=0)

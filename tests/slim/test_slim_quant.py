@@ -23,7 +23,7 @@ from spokeshave.errors.quant import (
     SiteNotTrained,
 )
 from spokeshave.errors.select import RuleMatchedNothing
-from spokeshave.graph import roundings
+from spokeshave.graph import roundings, unpackings
 from spokeshave.program import Model
 
 quant = slim.quant
@@ -150,6 +150,16 @@ def test_all_forms_give_the_same_bits(done: Trained) -> None:
             np.testing.assert_array_equal(ours, theirs)
     plain = made.run(made.test, feed, made.out)[0]
     assert not np.array_equal(plain, expected[0])
+
+
+def test_one_form_keeps_its_weights_as_float_and_the_other_as_int8() -> None:
+    done = trained()
+    made = done.script
+    frozen, packed = (Model(p, made.scope) for p in made.convert(done.test, save_int8=True))
+    assert [frozen.weight(f"linear_{i}.w_0.frozen").dtype for i in range(3)] == [np.float32] * 3
+    assert not unpackings(frozen.view)
+    assert len(unpackings(packed.view)) == 5
+    assert {packed.weight(u.integers).dtype.name for u in unpackings(packed.view)} == {"int8"}
 
 
 def test_the_users_programs_stay_as_they_were(done: Trained) -> None:

@@ -11,6 +11,8 @@ from spokeshave.ops import OPS
 from spokeshave.program.rewriting import Editor, Found, Rewrite
 from spokeshave.report import Reason
 
+# bfloat16 is not among them: NumPy has no arithmetic for it.
+FLOATS = ("float16", "float32", "float64")
 CONVS = ("pd_op.conv2d", "pd_op.depthwise_conv2d")
 
 
@@ -39,6 +41,8 @@ class FoldBatchNorm(Rewrite):
         weight = conv.operand("filter") or ""
         if not view.is_parameter(weight):
             return found.declined("weight-not-constant", bn, "the weight before it is computed")
+        if view.value(weight).dtype not in FLOATS:
+            return found.declined("weight-type", bn, f"its weight is stored as {view.value(weight).dtype}")
         if len(view.value(weight).readers) != 1:
             return found.declined("weight-shared", bn, "another op reads the same weight")
         steps = ("conv",) if bias is None else ("conv", "bias")
@@ -52,16 +56,18 @@ class FoldBatchNorm(Rewrite):
         weight = conv.operand("filter") or ""
         axis = _out_axis(conv)
         factors = gain.reshape([-1 if i == axis else 1 for i in range(4)])
-        editor.set_weight(weight, (editor.weight(weight).astype(np.float64) * factors).astype(np.float32))
+        numbers = editor.weight(weight)
+        editor.set_weight(weight, (numbers.astype(np.float64) * factors).astype(numbers.dtype))
         self._fold_bias(found, editor, gain, shift)
 
     def _fold_bias(self, found: Found, editor: Editor, gain: np.ndarray, shift: np.ndarray) -> None:
-        """The bias takes up gain and shift; where there is none, or another op reads it, a new one is made."""
+        """A new bias takes up gain and shift, and the old one where there is one."""
         conv, bn = found.match["conv"], found.match["bn"]
         bias = bias_of(found.view, conv)
         old = editor.weight(bias.parameter).reshape(-1).astype(np.float64) if bias else 0.0
         axis = OPS[conv.op].channel_axis(conv.attrs, 4)
-        folded = (old * gain + shift).astype(np.float32).reshape([-1 if i == axis else 1 for i in range(4)])
+        kind = editor.weight(conv.operand("filter") or "").dtype
+        folded = (old * gain + shift).astype(kind).reshape([-1 if i == axis else 1 for i in range(4)])
         term = editor.parameter(f"{conv.operand('filter')}.folded_bias", folded)
         source = editor.value(conv.out)
         total = editor.before(bn, lambda: paddle.add(source, term))
