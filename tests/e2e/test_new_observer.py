@@ -71,7 +71,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what a checkout needs for its package, docs and laws, with a file more."""
     root: Path = tmp_path_factory.mktemp("checkout")
     skipped = shutil.ignore_patterns("__pycache__", "*.pyc")
-    for folder in ("spokeshave", "docs", "tests/conformance"):
+    for folder in ("spokeshave", "docs", "benchmarks/results", "tests/conformance"):
         shutil.copytree(ROOT / folder, root / folder, ignore=skipped)
     for file in ("tests/conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / file, root / file)
