@@ -46,11 +46,13 @@ def options(doc: str) -> argparse.Namespace:
     """The options that every benchmark takes."""
     parser = argparse.ArgumentParser(description=doc)
     parser.add_argument("--quick", action="store_true", help="fewer repeats, smaller nets; marked as such")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write to")
     return parser.parse_args()
 
 
-def finish(name: str, rows: Sequence[Row], *, seeds: Sequence[int] = (), quick: bool = False) -> None:
+def finish(name: str, rows: Sequence[Row], chosen: argparse.Namespace, *, seeds: Sequence[int] = ()) -> None:
     """Prints the table and writes `results/NAME.json`, or `NAME.quick.json`, which is not kept."""
+    quick: bool = chosen.quick
     shown = [(r.case, r.metric, r.value, r.unit, _range(r), _bar(r), _verdict(r)) for r in rows]
     print(f"{name}{' (quick)' if quick else ''} on {machine()['cpu']}, {machine()['cores']} cores")
     print(table(("case", "metric", "value", "unit", "spread", "bar", "holds"), shown))
@@ -62,8 +64,8 @@ def finish(name: str, rows: Sequence[Row], *, seeds: Sequence[int] = (), quick: 
         "seeds": list(seeds),
         "rows": [{**asdict(row), "holds": row.holds} for row in rows],
     }
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    file = RESULTS / (f"{name}.quick.json" if quick else f"{name}.json")
+    chosen.results.mkdir(parents=True, exist_ok=True)
+    file = chosen.results / (f"{name}.quick.json" if quick else f"{name}.json")
     file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

@@ -34,7 +34,7 @@ def main() -> None:
     for name, (steps, rate) in (QUICK if chosen.quick else NETS).items():
         with tempfile.TemporaryDirectory() as folder:
             rows += list(measured(name, trained(name, steps, rate, Path(folder)), Path(folder)))
-    finish("int8", rows, seeds=[SEED], quick=chosen.quick)
+    finish("int8", rows, chosen, seeds=[SEED])
 
 
 def trained(name: str, steps: int, rate: float, folder: Path) -> Model:
