@@ -12,7 +12,7 @@ from spokeshave.errors.program import ModelNotFound, OldFormat, SeveralModels
 from spokeshave.files import check_sums
 from spokeshave.program.document import check_document, is_old_format
 from spokeshave.program.model import Model
-from spokeshave.program.weights import Declared, read_weights
+from spokeshave.program.weights import Declared, each_weight
 from spokeshave.seams import (
     Operation,
     Program,
@@ -124,8 +124,7 @@ def _fill(scope: Scope, program: Program, json_file: Path) -> None:
     """Puts the weights into the scope."""
     declared = declared_parameters(program)
     if declared:
-        weights = read_weights(json_file.with_suffix(WEIGHTS_SUFFIX), json_file, declared)
-        for name, array in weights.items():
+        for name, array in each_weight(json_file.with_suffix(WEIGHTS_SUFFIX), json_file, declared):
             write_tensor(scope, name, array)
 
 

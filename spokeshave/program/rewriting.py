@@ -207,10 +207,11 @@ class Editor:
 
 
 def _is_dead(op: Operation, kept: set[str]) -> bool:
-    results = [v for v in op.results() if not is_absent(v)]
     # An op that ends in an underscore writes into an operand, read or not.
-    has_effect = op.name().endswith("_") or op.name() in DATA_OPS
-    return bool(results) and not has_effect and all(v.use_empty() and v.id not in kept for v in results)
+    if op.name().endswith("_") or op.name() in DATA_OPS:
+        return False
+    results = [v for v in op.results() if not is_absent(v)]
+    return bool(results) and all(v.use_empty() and v.id not in kept for v in results)
 
 
 def _shares_operands(gradient: Operation, sources: dict[str, Value]) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -22,37 +22,63 @@ _NUMBERS = {name: number for number, name in _TYPES.items()}
 _LONGEST_HEADER = 4096
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where in a file the reader stands, for the text of an error."""
+class _Reader:
+    """Reads a weights file from front to back, and knows at which tensor it is, for the text of an error."""
 
-    path: Path
-    tensor: str
-    number: int
-    count: int
+    def __init__(self, file: BufferedReader, path: Path, count: int) -> None:
+        self._file, self._path, self._count = file, path, count
+        self._left = os.fstat(file.fileno()).st_size
+        # One buffer for all tensors: fresh memory for each takes longer than reading it.
+        self._buffer = bytearray()
+        self._tensor, self._number = "", 0
+
+    def begin(self, tensor: str) -> None:
+        """The next tensor is this one."""
+        self._tensor, self._number = tensor, self._number + 1
+
+    def take(self, size: int) -> memoryview:
+        """The next bytes; they hold until more are taken."""
+        if size > self._left:
+            raise self.broken(f"{size} bytes wanted, {self._left} left")
+        if size > len(self._buffer):
+            self._buffer = bytearray(size)
+        part = memoryview(self._buffer)[:size]
+        found = self._file.readinto(part)
+        if found != size:
+            raise self.broken(f"{size} bytes wanted, {found} left")
+        self._left -= size
+        return part
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all bytes were taken."""
+        return self._left == 0
 
     def broken(self, found: str) -> WeightsTruncated:
+        """The error that says so of the tensor that the reader is at."""
         return WeightsTruncated(
-            path=str(self.path), tensor=self.tensor, number=self.number, count=self.count, found=found
+            path=str(self._path), tensor=self._tensor, number=self._number, count=self._count, found=found
         )
 
 
-def read_weights(path: Path, model: Path, declared: Declared) -> dict[str, np.ndarray]:
-    """The tensors of a weights file by name, each checked against what the program declares.
+def each_weight(path: Path, model: Path, declared: Declared) -> Iterator[tuple[str, np.ndarray]]:
+    """The tensors of a weights file with their names, each checked against what the program declares.
 
-    Names are not in the file: tensors stand in order of their names. Costs one read of the file.
+    Names are not in the file: tensors stand in order of their names. An array holds until the next one is
+    asked for. Costs one read of the file, and memory for its largest tensor.
     """
     if not path.is_file():
         raise WeightsMissing(model=str(model), path=str(path))
-    found: dict[str, np.ndarray] = {}
     with path.open("rb") as file:
-        for number, name in enumerate(sorted(declared), start=1):
-            place = _Place(path, name, number, len(declared))
-            shape, dtype = _read_header(file, place)
+        reader = _Reader(file, path, len(declared))
+        for name in sorted(declared):
+            reader.begin(name)
+            shape, dtype = _read_header(reader)
             _check_fits(path, model, name, (shape, dtype), declared[name])
-            found[name] = _read_numbers(file, place, shape, dtype)
-        _check_ended(file, path, model, len(declared))
-    return found
+            yield name, _read_numbers(reader, shape, dtype)
+        if not reader.is_at_end:
+            more = f"it goes on after the {len(declared)} tensors that the program has"
+            raise WeightsDoNotFit(path=str(path), model=str(model), found=more)
 
 
 def weights_bytes(weights: Mapping[str, np.ndarray], dtypes: Mapping[str, str]) -> bytes:
@@ -66,58 +92,51 @@ def weights_bytes(weights: Mapping[str, np.ndarray], dtypes: Mapping[str, str]) 
     return b"".join(parts)
 
 
-def _read_header(file: BinaryIO, place: _Place) -> tuple[tuple[int, ...], str]:
-    version, levels, tensor_version, length = struct.unpack("<IQIi", _take(file, 20, place))
+def _read_header(reader: _Reader) -> tuple[tuple[int, ...], str]:
+    version, levels, tensor_version, length = struct.unpack("<IQIi", reader.take(20))
     if version or levels or tensor_version or not 0 < length < _LONGEST_HEADER:
-        raise place.broken("there is no tensor header here")
-    fields = list(_fields(_take(file, length, place), place))
+        raise reader.broken("there is no tensor header here")
+    fields = list(_fields(bytes(reader.take(length)), reader))
     dtype = _TYPES.get(next((value for field, value in fields if field == 1), -1))
     if dtype is None:
-        raise place.broken("its header names no element type that is known")
+        raise reader.broken("its header names no element type that is known")
     return tuple(value for field, value in fields if field == 2), dtype
 
 
-def _read_numbers(file: BinaryIO, place: _Place, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+def _read_numbers(reader: _Reader, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     stored = np.dtype("uint16" if dtype == "bfloat16" else dtype)
     if min(shape, default=0) < 0:
-        raise place.broken(f"its header gives the shape {list(shape)}")
+        raise reader.broken(f"its header gives the shape {list(shape)}")
     # Of Python's integers, which do not wrap around: a damaged header may name any lengths.
     size = math.prod(shape) * stored.itemsize
-    return np.frombuffer(_take(file, size, place), stored).reshape(shape)
+    return np.frombuffer(reader.take(size), stored).reshape(shape)
 
 
-def _take(file: BinaryIO, size: int, place: _Place) -> bytes:
-    left = place.path.stat().st_size - file.tell()
-    if size > left:
-        raise place.broken(f"{size} bytes wanted, {left} left")
-    return file.read(size)
-
-
-def _fields(message: bytes, place: _Place) -> Iterator[tuple[int, int]]:
+def _fields(message: bytes, reader: _Reader) -> Iterator[tuple[int, int]]:
     """Fields of a `TensorDesc` message: pairs of field number and integer, a packed list one by one."""
     at = 0
     while at < len(message):
-        key, at = _varint(message, at, place)
-        value, at = _varint(message, at, place)
+        key, at = _varint(message, at, reader)
+        value, at = _varint(message, at, reader)
         if key & 7 == 0:
             yield key >> 3, value - (1 << 64) if value >= 1 << 63 else value
         elif key & 7 == 2:
             end = at + value
             while at < end:
-                value, at = _varint(message, at, place)
+                value, at = _varint(message, at, reader)
                 yield key >> 3, value
         else:
-            raise place.broken("its header is damaged")
+            raise reader.broken("its header is damaged")
 
 
-def _varint(message: bytes, at: int, place: _Place) -> tuple[int, int]:
+def _varint(message: bytes, at: int, reader: _Reader) -> tuple[int, int]:
     value = shift = 0
     while at < len(message) and shift < 70:
         value |= (message[at] & 127) << shift
         shift, at = shift + 7, at + 1
         if message[at - 1] < 128:
             return value, at
-    raise place.broken("its header is damaged")
+    raise reader.broken("its header is damaged")
 
 
 def _describe(shape: tuple[int, ...], dtype: str) -> bytes:
@@ -143,9 +162,3 @@ def _check_fits(
     if found != wanted:
         shown = f"{name!r} should be {wanted[1]}{list(wanted[0])} and is {found[1]}{list(found[0])}"
         raise WeightsDoNotFit(path=str(path), model=str(model), found=shown)
-
-
-def _check_ended(file: BinaryIO, path: Path, model: Path, count: int) -> None:
-    if file.read(1):
-        more = f"it goes on after the {count} tensors that the program has"
-        raise WeightsDoNotFit(path=str(path), model=str(model), found=more)

@@ -142,9 +142,12 @@ def taken_apart_on_failure(program: Program) -> Iterator[None]:
 
 def new_parameter(name: str, shape: tuple[int, ...], dtype: str) -> Value:
     """A parameter that no optimizer touches, in the program being built; its numbers go to a scope apart."""
-    start = paddle.nn.initializer.Constant(0.0)
-    made = pir.core.create_parameter(dtype, list(shape), name=name, initializer=start, trainable=False)
-    made.stop_gradient = True
+    with paddle.static.program_guard(paddle.static.default_main_program()):
+        pir.reset_insertion_point_to_start()
+        op = _any_parameter(dtype)[1].clone(pir.IrMapping(), pir.CloneOptions(True, True, True))
+    made = op.result(0)
+    made.set_type(pir.create_shaped_type(made.type(), list(shape)))
+    op.set_str_attr("parameter_name", name)
     return made
 
 
@@ -156,9 +159,21 @@ def new_fetch(value: Value, name: str, place: int) -> None:
 def _with_inner(ops: Iterable[Operation]) -> Iterator[Operation]:
     for op in ops:
         yield op
-        # An unknown op has no name, and cannot be asked for its blocks.
-        for block in op.blocks() if op.name() else ():
+        # Asking for blocks takes long, and an unknown op, which has no name, cannot be asked.
+        for block in op.blocks() if op.num_regions() and op.name() else ():
             yield from _with_inner(block.ops)
+
+
+@cache
+def _any_parameter(dtype: str) -> tuple[Program, Operation]:
+    """A parameter to copy, with the program that holds it: making one afresh takes ten times as long."""
+    start, program = paddle.nn.initializer.Constant(0.0), paddle.static.Program()
+    with paddle.static.program_guard(program, paddle.static.Program()):
+        made = pir.core.create_parameter(dtype, [1], name="any", initializer=start, trainable=False)
+    made.stop_gradient = True
+    op = made.get_defining_op()
+    op.erase_attr("op_callstack")
+    return program, op
 
 
 def _take_apart(program: Program) -> None:
