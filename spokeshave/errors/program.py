@@ -72,6 +72,24 @@ class OldFormat(UserError, ValueError):
     path: str
 
 
+class ProgramNotWritable(UserError, ValueError):
+    """Paddle cannot write the program of a model.
+
+    ## Why
+    It holds something that Paddle runs, or reads from a file, and has no form for in a file that it writes,
+    such as an attribute of an unusual kind.
+
+    ## What to do
+    Read Paddle's words. Leave that part out with `outputs=`, or build the model without it.
+    """
+
+    code = "program-not-writable"
+    says = "Paddle cannot write the program to {path}: {detail}"
+    next_step = "Nothing was written; leave that part out with `outputs=`, or build the model without it."
+    path: str
+    detail: str
+
+
 class WeightsMissing(UserError, FileNotFoundError):
     """A model file is there and the file with its weights is not.
 

@@ -6,12 +6,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from spokeshave.errors.files import CannotWrite
+from spokeshave.errors.program import NotAModel, ProgramNotWritable
 from spokeshave.files import sums_text, write_together
+from spokeshave.program.document import check_document
 from spokeshave.program.inference import for_inference
 from spokeshave.program.loading import MODEL_SUFFIX, SUMS_SUFFIX, WEIGHTS_SUFFIX, declared_parameters
 from spokeshave.program.model import Model
 from spokeshave.program.weights import weights_bytes
-from spokeshave.seams import Program, building, new_fetch, read_tensor, write_program
+from spokeshave.seams import REFUSALS, Program, building, new_fetch, read_tensor, words_of, write_program
 
 
 def save(model: Model, prefix: str | Path, outputs: Sequence[str] | None = None) -> tuple[Path, ...]:
@@ -29,7 +32,7 @@ def save(model: Model, prefix: str | Path, outputs: Sequence[str] | None = None)
             new_fetch(value, name, place)
     contents = {
         prefix.name + WEIGHTS_SUFFIX: _weights_of(model),
-        prefix.name + MODEL_SUFFIX: _program_bytes(model.program),
+        prefix.name + MODEL_SUFFIX: _program_bytes(model.program, prefix),
     }
     files = {prefix.name + SUMS_SUFFIX: sums_text(contents), **contents}
     write_together({prefix.with_name(name): data for name, data in files.items()})
@@ -42,8 +45,22 @@ def _weights_of(model: Model) -> bytes:
     return weights_bytes(weights, {name: dtype for name, (_, dtype) in declared.items()})
 
 
-def _program_bytes(program: Program) -> bytes:
+def _program_bytes(program: Program, prefix: Path) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.json"
-        write_program(program, file)
-        return file.read_bytes()
+        try:
+            write_program(program, file)
+        except REFUSALS as error:
+            raise ProgramNotWritable(path=f"{prefix}{MODEL_SUFFIX}", detail=words_of(error)) from error
+        return _whole(file, prefix)
+
+
+def _whole(file: Path, prefix: Path) -> bytes:
+    """What Paddle wrote, which it cuts short in silence where there is no room."""
+    text = file.read_bytes()
+    try:
+        check_document(text, str(file))
+    except NotAModel as error:
+        why = f"there is no room for the program in {file.parent.parent}"
+        raise CannotWrite(path=f"{prefix}{MODEL_SUFFIX}", why=why) from error
+    return text
