@@ -100,7 +100,8 @@ def test_the_engine_computes_in_integers(nets: Nets, name: str, tmp_path: Path) 
     convs = sum("conv2d" in reader for reader in readers)
     assert kinds["QLinearConv"] == convs
     assert kinds["QGemm"] + kinds["MatMulIntegerToFloat"] == len(readers) - convs
-    assert "DequantizeLinear" not in kinds
+    # ONNX Runtime 1.19 leaves the one behind the input standing beside it.
+    assert kinds["DequantizeLinear"] <= (1 if onnxruntime.__version__.startswith("1.19.") else 0)
     if name == "third":
         assert kinds["QLinearAdd"] == kinds["QLinearConcat"] == kinds["QLinearAveragePool"] == 1
 
