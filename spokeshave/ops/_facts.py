@@ -59,3 +59,7 @@ class OpFacts:
     sign: Sign = Sign.ANY
     passes_values: Callable[[Attrs], bool] = lambda attrs: False
     is_activation: bool = False  # engines fuse it into the op before it
+
+    def out_axis(self, attrs: Attrs) -> int | None:
+        """The axis of the weight along which the output channels lie; None for an op without a weight."""
+        return self.weight_axis(attrs).out if self.weight_axis is not None else None

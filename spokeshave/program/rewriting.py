@@ -11,7 +11,7 @@ import numpy as np
 
 from spokeshave.graph import GraphView, Match, Node, Step, check, match
 from spokeshave.program.model import Model
-from spokeshave.program.picture import DATA_OPS, PARAMETER, Picture, operands_reading
+from spokeshave.program.picture import DATA_OPS, PARAMETER, operands_reading
 from spokeshave.registry import Shelf, made
 from spokeshave.report import Cell, Reason, Report, Row
 from spokeshave.seams import (
@@ -40,9 +40,6 @@ class Found:
 
     view: GraphView
     match: Match
-
-    def __getattr__(self, step: str) -> Node | None:
-        return self.match.get(step)
 
     def declined(self, code: str, node: Node, text: str) -> Reason:
         """Why this place is left as it is."""
@@ -104,11 +101,6 @@ class Editor:
     def view(self) -> GraphView:
         """The view before any change."""
         return self._picture.view
-
-    @property
-    def picture(self) -> Picture:
-        """The view before any change, with the Paddle objects, which live on."""
-        return self._picture
 
     @property
     def program(self) -> Program:

@@ -122,5 +122,4 @@ def _axis_of(view: GraphView, rounding: Rounding, reader: Node) -> int | None:
     """The axis of a weight's scales: that of its output channels, where there is one scale for each."""
     if len(view.value(rounding.scale).shape) != len(view.value(rounding.value).shape):
         return None
-    axis_of = OPS[reader.op].weight_axis
-    return axis_of(reader.attrs).out if axis_of else None
+    return OPS[reader.op].out_axis(reader.attrs)

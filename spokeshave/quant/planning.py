@@ -119,7 +119,7 @@ class _Planner:
 
     def _site(self, placement: Placement, node: Node, value: str) -> Site:
         is_weight = placement.per_channel and self._view.is_parameter(value)
-        axis = _weight_axis(node) if is_weight else None
+        axis = OPS[node.op].out_axis(node.attrs) if is_weight else None
         return Site(value, node.id, placement.operand, self._grid(placement, value), (), is_weight, axis)
 
     def _grid(self, placement: Placement, value: str) -> Grid:
@@ -145,11 +145,7 @@ class _Planner:
 
     def _like(self, site: Site) -> str | None:
         """The site whose values come out here unchanged, so that rounding again changes nothing."""
-        maker = self._view.maker(site.value)
-        facts = OPS.get(maker.op) if maker is not None else None
-        if maker is None or facts is None or not facts.passes_values(maker.attrs) or len(facts.data) != 1:
-            return None
-        source = maker.operand(facts.data[0])
+        source = _unchanged_source(self._view, site.value)
         before = self.sites.get(source) if source else None
         return before.id if before is not None and before.grid == site.grid else None
 
@@ -193,18 +189,16 @@ def _holds(placement: Placement, view: GraphView, node: Node) -> bool:
 
 def _comes_from_parameter(view: GraphView, value: str) -> bool:
     """Whether a value is a parameter or one in another shape."""
+    return view.is_parameter(value) or view.is_parameter(_unchanged_source(view, value))
+
+
+def _unchanged_source(view: GraphView, value: str) -> str | None:
+    """The value whose numbers come out here, moved at most; None where they are computed, or of several."""
     maker = view.maker(value)
-    if maker is None:
-        return view.is_parameter(value)
-    facts = OPS.get(maker.op)
-    is_moved = facts is not None and facts.passes_values(maker.attrs) and len(facts.data) == 1
-    source = maker.operand(facts.data[0]) if facts is not None and is_moved else None
-    return source is not None and view.is_parameter(source)
-
-
-def _weight_axis(node: Node) -> int:
-    axis_of = OPS[node.op].weight_axis
-    return axis_of(node.attrs).out if axis_of else 0
+    facts = OPS.get(maker.op) if maker is not None else None
+    if maker is None or facts is None or not facts.passes_values(maker.attrs) or len(facts.data) != 1:
+        return None
+    return maker.operand(facts.data[0])
 
 
 def _counted(reasons: Iterable[Reason]) -> str:

@@ -54,7 +54,7 @@ class FoldBatchNorm(Rewrite):
         conv, bn = found.match["conv"], found.match["bn"]
         gain, shift = _gain_and_shift(bn, editor)
         weight = conv.operand("filter") or ""
-        axis = _out_axis(conv)
+        axis = OPS[conv.op].out_axis(conv.attrs)
         factors = gain.reshape([-1 if i == axis else 1 for i in range(4)])
         numbers = editor.weight(weight)
         editor.set_weight(weight, (numbers.astype(np.float64) * factors).astype(numbers.dtype))
@@ -83,8 +83,3 @@ def _gain_and_shift(bn: Node, editor: Editor) -> tuple[np.ndarray, np.ndarray]:
     scale, bias, mean, var = (editor.weight(bn.operand(n) or "").astype(np.float64) for n in operands)
     gain = scale / np.sqrt(var + bn.attrs["epsilon"])
     return gain, bias - mean * gain
-
-
-def _out_axis(conv: Node) -> int:
-    axis_of = OPS[conv.op].weight_axis
-    return axis_of(conv.attrs).out if axis_of else 0
