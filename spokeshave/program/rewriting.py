@@ -115,14 +115,15 @@ class Editor:
         """A copy of a parameter of the edited model."""
         return read_tensor(self._model.scope, name)
 
-    def set_weight(self, name: str, array: np.ndarray) -> None:
-        """Gives the readers of a parameter other numbers of the same shape and type.
+    def set_weight(self, name: str, array: np.ndarray, readers: Sequence[Node] | None = None) -> None:
+        """Gives the readers of a parameter, all or those given, other numbers of the same shape and type.
 
-        In a scope of the user's own the parameter stays as it is, as it may be in training, and a new one
-        is read in its place.
+        In a scope of the user's own the parameter stays as it is, as it may be in training, and so it does
+        where it has other readers: a new one is read in its place.
         """
-        if self._model.borrows:
-            self.rewire(name, self.parameter(f"{name}.frozen", array))
+        is_partial = readers is not None and len(readers) < len(self.view.readers(name))
+        if self._model.borrows or is_partial:
+            self.rewire(name, self.parameter(f"{name}.frozen", array), readers)
         else:
             write_tensor(self._model.scope, name, array)
 

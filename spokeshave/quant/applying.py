@@ -8,6 +8,7 @@ import numpy as np
 import paddle
 
 from spokeshave.errors.quant import PlanDoesNotFit
+from spokeshave.graph import Node
 from spokeshave.numerics import Affine, encode, snap
 from spokeshave.program import Editor, Model
 from spokeshave.quant.kernels import rounded
@@ -60,7 +61,8 @@ def _mark(model: Model) -> str:
 
 
 def _snap_weight(editor: Editor, site: Site) -> None:
-    editor.set_weight(site.value, snap(editor.weight(site.value), affine_of(site)))
+    snapped = snap(editor.weight(site.value), affine_of(site))
+    editor.set_weight(site.value, snapped, _readers_of(editor, site))
 
 
 def affine_of(site: Site) -> Affine:
@@ -82,7 +84,12 @@ def _round_activation(editor: Editor, site: Site, prefix: str) -> None:
     low, high = affine.grid.low - affine.zero[0], affine.grid.high - affine.zero[0]
     source = editor.value(site.value)
     value = editor.after(site.value, lambda: rounded(source, scale, low, high))
-    editor.rewire(site.value, value, [editor.view.node(reader) for reader in site.readers])
+    editor.rewire(site.value, value, _readers_of(editor, site))
+
+
+def _readers_of(editor: Editor, site: Site) -> list[Node]:
+    """The nodes that get the rounded value; others go on with the value as it is."""
+    return [editor.view.node(reader) for reader in site.readers]
 
 
 def _rounded_bias(bias: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -96,9 +103,9 @@ def _pack_weight(editor: Editor, site: Site) -> None:
     array = editor.weight(site.value)
     codes = editor.parameter(f"{site.value}.int8", encode(array, affine))
     scale = editor.parameter(f"{site.value}.scale", _scale_array(affine, array.ndim))
-    first = editor.view.readers(site.value)[0]
-    value = editor.before(first, _unpacking(codes, scale))
-    editor.rewire(site.value, value, editor.view.readers(site.value))
+    readers = _readers_of(editor, site)
+    value = editor.before(readers[0], _unpacking(codes, scale))
+    editor.rewire(site.value, value, readers)
 
 
 def _scale_array(affine: Affine, rank: int) -> np.ndarray:

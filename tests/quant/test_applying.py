@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import paddle
+import paddle.nn.functional as fn
 import pytest
 from paddle import nn
 from quant_programs import Trial, batch, convs, forward, images, settled, several_readers, transposed, trial
@@ -198,3 +199,25 @@ def test_two_models_in_one_scope_keep_apart() -> None:
     result = frozen.run(batch())["scores"]
     apply(*in_scope(two))
     np.testing.assert_array_equal(frozen.run(batch())["scores"], result)
+
+
+def along_both_axes(image: Any) -> Any:
+    """One square weight in two products, of which the second reads it along its other axis."""
+    x = paddle.flatten(image, 1)
+    weight = paddle.create_parameter([64, 64], "float32", name="square")
+    return paddle.matmul(fn.relu(paddle.matmul(x, weight)), weight, transpose_y=True)
+
+
+@pytest.mark.parametrize("form", [apply, pack])
+def test_an_op_that_stays_float_reads_the_weight_that_another_rounds_as_it_was(form: Any) -> None:
+    model = forward(along_both_axes)
+    drawn = settled(model)
+    assert [(site.value, site.readers) for site in drawn.weights] == [("square", ("matmul_0",))]
+    frozen = form(model, drawn)
+    first, second = (node.operand("y") for node in frozen.view.nodes if node.op == "pd_op.matmul")
+    assert second == "square"
+    np.testing.assert_array_equal(frozen.weight("square"), model.weight("square"))
+    read = frozen.run({"image": images()}, [first or ""])[first or ""]
+    [site] = drawn.weights
+    assert site.affine is not None
+    np.testing.assert_array_equal(read, snap(model.weight("square"), site.affine))
