@@ -4,7 +4,7 @@ Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
 """
 
 from spokeshave.seams.handles import Operation, Program, Scope, Value
-from spokeshave.seams.lineage import clone, comes_from, descended, remember_origin
+from spokeshave.seams.lineage import clone, comes_from, descended
 from spokeshave.seams.modes import TESTED_VERSIONS, building, static_mode
 from spokeshave.seams.naming import (
     made_name,
@@ -67,7 +67,6 @@ __all__ = [
     "program_of",
     "read_program",
     "read_tensor",
-    "remember_origin",
     "result_names",
     "set_test_mode",
     "static_mode",

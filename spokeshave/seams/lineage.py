@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from paddle import pir
 
 from spokeshave.seams.handles import Program, Value
 from spokeshave.seams.naming import name_all, name_of, named_value, program_of
-from spokeshave.seams.programs import is_absent
+from spokeshave.seams.programs import all_ops, is_absent
 
 _ORIGIN = "spokeshave_origin"
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What a copy was made from, and the names that the copy gave to the values of it.
+
+    It keeps that program alive, as values of it may still be asked for.
+    """
+
+    program: Program
+    names: Mapping[str, str | None]
 
 
 def clone(program: Program) -> tuple[Program, Any]:
     """A copy of a program, and the map whose `look_up` gives each value of the old one in the new one.
 
-    The values of both have names afterwards, the same, by which `descended` finds them again.
+    All values of the copy have names, by which `descended` finds what became of those of the old one. The
+    map is good until the copy is changed: of what was erased since it gives dead values.
     """
-    name_all(program)
     mapping = pir.IrMapping()
     copy = program.clone(mapping)
-    remember_origin(copy, program)
+    name_all(copy)
+    setattr(copy, _ORIGIN, _Origin(program, dict(_names(program, copy))))
     return copy, mapping
-
-
-def remember_origin(copy: Program, program: Program) -> None:
-    """Lets a copy know what it was made from, and keeps that alive: values of it may still be asked for."""
-    setattr(copy, _ORIGIN, program)
 
 
 def descended(value: Value, program: Program) -> Value:
@@ -36,22 +44,34 @@ def descended(value: Value, program: Program) -> Value:
 
     The value itself where it is no ancestor's, or where nothing is left of it.
     """
-    # A map of what was cloned would be quicker, and gives dead values where ops were erased since.
-    if is_absent(value) or not comes_from(program, value):
-        return value
-    name = name_of(value)
+    name = None if is_absent(value) else _name_in_copies(value, program)
     found = None if name is None else named_value(program, name)
     return value if found is None else found
 
 
-def comes_from(program: Program, value: Value) -> bool:
-    """Whether a value belongs to a program that this one was made from."""
-    maker = value.get_defining_op()
-    return maker is not None and any(home is program_of(value) for home in _ancestors(program))
+def comes_from(program: Program, ancestor: Program) -> bool:
+    """Whether a program was made from another, in one step or several."""
+    return any(origin.program is ancestor for origin in _origins(program))
 
 
-def _ancestors(program: Program) -> Iterator[Program]:
+def _name_in_copies(value: Value, program: Program) -> str | None:
+    if value.get_defining_op() is None:
+        return None
+    home = program_of(value)
+    origins = (origin for origin in _origins(program) if origin.program is home)
+    return next((origin.names.get(value.id) for origin in origins), None)
+
+
+def _origins(program: Program) -> Iterator[_Origin]:
     origin = getattr(program, _ORIGIN, None)
     while origin is not None:
         yield origin
-        origin = getattr(origin, _ORIGIN, None)
+        origin = getattr(origin.program, _ORIGIN, None)
+
+
+def _names(program: Program, copy: Program) -> Iterator[tuple[str, str | None]]:
+    """The name that the copy gives to each value of a program, by what Paddle calls that value."""
+    for old, new in zip(all_ops(program), all_ops(copy)):
+        for before, after in zip(old.results(), new.results()):
+            if not is_absent(before):
+                yield before.id, name_of(after)
