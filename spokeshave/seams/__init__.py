@@ -4,12 +4,20 @@ Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
 """
 
 from spokeshave.seams.handles import Operation, Program, Scope, Value
+from spokeshave.seams.lineage import clone, comes_from, descended
 from spokeshave.seams.modes import TESTED_VERSIONS, building, static_mode
+from spokeshave.seams.naming import (
+    made_name,
+    name_all,
+    name_of,
+    name_value,
+    named_value,
+    named_values,
+    program_of,
+)
 from spokeshave.seams.programs import (
     all_ops,
     attributes,
-    clone,
-    descended,
     dtype_name,
     erase,
     insert_after,
@@ -37,6 +45,7 @@ __all__ = [
     "attributes",
     "building",
     "clone",
+    "comes_from",
     "descended",
     "dtype_name",
     "erase",
@@ -45,10 +54,17 @@ __all__ = [
     "insert_after",
     "insert_before",
     "is_absent",
+    "made_name",
+    "name_all",
+    "name_of",
+    "name_value",
+    "named_value",
+    "named_values",
     "new_fetch",
     "new_parameter",
     "operand_names",
     "parameter_ops",
+    "program_of",
     "read_program",
     "read_tensor",
     "result_names",
