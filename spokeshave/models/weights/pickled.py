@@ -14,6 +14,7 @@ import numpy as np
 
 from spokeshave.errors.models import CodeInWeights, WeightsUnreadable
 
+LONGEST = 100  # characters of a name that an error shows
 _ELEMENTS = frozenset(["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"])
 _NAMES = {  # what may be named, by what it stands for here
     "numpy.core.multiarray _reconstruct": "array",
@@ -27,6 +28,8 @@ _NAMES = {  # what may be named, by what it stands for here
     "_codecs encode": "bytes",
     "builtins tuple": "tuple",
     "__builtin__ tuple": "tuple",
+    "builtins bytes": "no bytes",
+    "__builtin__ bytes": "no bytes",
     "builtins bytearray": "bytes of bytes",
     "collections OrderedDict": "dict",
 }
@@ -93,9 +96,10 @@ class _Machine:
             "scalar": lambda elements, data: _filled(data, elements, (), "C").found,
             "elements": _elements,
             "bytes": _encoded,
+            "no bytes": lambda: b"",
             "bytes of bytes": lambda data: data,
             "tuple": lambda items: items,
-            "dict": dict[str, Any],
+            "dict": _no_items,
         }
 
     def run(self, data: bytes) -> Any:
@@ -139,6 +143,14 @@ class _Machine:
     def _tuple3(self, _: object) -> None:
         self._stack.append(self._take(3))
 
+    def _dict(self, _: object) -> None:
+        items = self._since_mark()
+        self._stack.append({})
+        self._set(items)
+
+    def _list(self, _: object) -> None:
+        self._stack.append(self._since_mark())
+
     def _setitem(self, _: object) -> None:
         key, value = self._take(2)
         self._set([key, value])
@@ -152,10 +164,10 @@ class _Machine:
             raise _Damaged("it puts items into what is no dict")
         for key, value in zip(items[::2], items[1::2]):
             # Asking a tuple of tuples for its hash may take for ever.
-            if type(key) not in (str, int):
+            if type(key) is not str:
                 raise _Damaged("a dict has keys that are no names")
             if key in target:
-                raise _Damaged(f"it has {key!r} twice")
+                raise _Damaged(f"it has {key[:LONGEST]!r} twice")
             target[key] = value
 
     def _append(self, _: object) -> None:
@@ -185,7 +197,7 @@ class _Machine:
     def _global(self, name: str) -> None:
         meaning = _NAMES.get(name)
         if meaning is None:
-            raise CodeInWeights(path=str(self._path), name=name.replace(" ", "."))
+            raise CodeInWeights(path=str(self._path), name=name.replace(" ", ".")[:LONGEST])
         self._stack.append(_Name(meaning))
 
     def _stack_global(self, _: object) -> None:
@@ -238,6 +250,10 @@ def _encoded(text: Any, encoding: Any) -> bytes:
     if encoding != "latin1":
         raise _Damaged("bytes in another encoding than latin1")
     return bytes(text, "latin1")
+
+
+def _no_items() -> dict[str, Any]:
+    return {}
 
 
 def _filled(data: Any, elements: Any, shape: Any, order: Any) -> _Array:

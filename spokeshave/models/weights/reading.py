@@ -13,7 +13,7 @@ import numpy as np
 from spokeshave.errors import SpokeshaveError
 from spokeshave.errors.files import CannotRead
 from spokeshave.errors.models import NoWeights, WeightsUnreadable
-from spokeshave.models.weights.pickled import read_pickle
+from spokeshave.models.weights.pickled import LONGEST, read_pickle
 from spokeshave.models.weights.safetensors import read_safetensors
 from spokeshave.program.weights import read_record
 
@@ -80,12 +80,12 @@ def _state_dict(path: Path, content: Any) -> Stored:
     return Stored(arrays, aliases if is_plain else {})
 
 
-def _array(path: Path, key: object, value: Any) -> np.ndarray:
+def _array(path: Path, key: str, value: Any) -> np.ndarray:
     # A tensor outside of a plain state dict is stored with its name.
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):
         value = value[1]
-    if not isinstance(value, np.ndarray) or not isinstance(key, str):
-        found = f"{str(key)[:80]!r} is a {type(value).__name__}, and weights are arrays with a name"
+    if not isinstance(value, np.ndarray):
+        found = f"{key[:LONGEST]!r} is a {type(value).__name__}, and weights are arrays"
         raise WeightsUnreadable(path=str(path), found=found)
     return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from spokeshave.errors.models import WeightsUnreadable
+from spokeshave.models.weights.pickled import LONGEST
 
 # bfloat16 travels as the 16 bits that it is, as in Paddle's own files.
 _ELEMENTS = {"BOOL": "?", "U8": "u1", "I8": "i1", "U16": "<u2", "I16": "<i2", "U32": "<u4", "I32": "<i4"}
@@ -35,8 +37,8 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"it has {next(n for n in names if names.count(n) > 1)!r} twice")
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"it has {name[:LONGEST]!r} twice")
     return found
 
 
@@ -44,7 +46,7 @@ def _array(name: str, entry: Any, numbers: memoryview) -> np.ndarray:
     begin, end = entry["data_offsets"]
     shape, dtype = entry["shape"], np.dtype(_ELEMENTS[entry["dtype"]])
     if any(type(side) is not int or side < 0 for side in (begin, end, *shape)):
-        raise ValueError(f"{name!r} has sides or places that are no sizes")
+        raise ValueError(f"{name[:LONGEST]!r} has sides or places that are no sizes")
     if not begin <= end <= len(numbers) or prod(shape) * dtype.itemsize != end - begin:
-        raise ValueError(f"{name!r} of shape {shape} does not lie in bytes {begin} to {end}")
+        raise ValueError(f"{name[:LONGEST]!r} of shape {shape} does not lie in bytes {begin} to {end}")
     return np.frombuffer(numbers[begin:end], dtype).reshape(shape)
