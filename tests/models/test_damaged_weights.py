@@ -25,7 +25,7 @@ from spokeshave.errors.program import WeightsTruncated
 from spokeshave.models import read_weights
 from spokeshave.program.weights import weights_bytes
 
-ARRAYS = {
+ARRAYS: dict[str, np.ndarray] = {
     "conv.weight": np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2),
     "conv.bias": np.zeros(2, np.float16),
     "scalar": np.array(3, np.float32),

@@ -57,14 +57,14 @@ def test_a_cifar_resnet_is_right_on_the_first_pictures(shared: Path, name: str) 
     file, _ = CIFAR[name]
     assert load_weights(net, shared / "models" / file) == ()
     images, labels = cifar(shared, 1)
-    # 93 and 94 of the first hundred; by chance it would be ten.
+    # 94 and 96 were seen; by chance it would be ten.
     assert right(net, images[:100], labels[:100]) >= 90
 
 
 def test_the_keras_mobilenet_is_right_on_some_photos(shared: Path) -> None:
     net = create("mobilenet_v1_keras", scale=0.25)
     assert load_weights(net, shared / "models/mobilenet_v1_0.25_224.safetensors") == ()
-    # 57 % of all; by chance it would be none.
+    # Of twenty, eleven were seen; by chance it would be none.
     assert right(net, *photos(shared, 20)) >= 9
 
 
