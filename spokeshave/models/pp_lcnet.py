@@ -27,7 +27,7 @@ SQUEEZE = 4
 class PPLCNet(nn.Layer):  # type: ignore[misc]
     """Thirteen depthwise-separable blocks behind one convolution; gives scores of pictures of any size.
 
-    Cui et al., "PP-LCNet: A Lightweight CPU Convolutional Neural Network". 2.96 million weights at `scale` 1
+    Cui et al., "PP-LCNet: A Lightweight CPU Convolutional Neural Network". 2.95 million weights at `scale` 1
     for 1000 classes; published from 0.25 to 2.5. Layers are named as in PaddleClas. `strides` are those of
     the first convolution and of the four stages that have one, each a number or height and width; models of
     text lines go down in height only. `codes` is how many channels the last convolution makes; None leaves
@@ -101,4 +101,4 @@ class _SqueezeExcitation(nn.Layer):  # type: ignore[misc]
         return values * self.hardsigmoid(self.conv2(self.relu(self.conv1(means))))
 
 
-PP_LCNET = Net("pp_lcnet", PPLCNet, (3, 224, 224), "PP-LCNet x1.0, 2.96 million parameters")
+PP_LCNET = Net("pp_lcnet", PPLCNet, (3, 224, 224), "PP-LCNet x1.0, 2.95 million parameters")

@@ -242,6 +242,14 @@ def test_a_net_trains_with_momentum_and_its_clone_tests(name: str) -> None:
     np.testing.assert_allclose(one_by_one, shares[:1], rtol=1e-4, atol=1e-6)
 
 
+@every_net
+def test_a_net_halves_its_pictures_five_times(name: str) -> None:
+    with static.program_guard(static.Program(), static.Program()):
+        getattr(slim.models, name)().net(static.data("image", [None, 3, 224, 224], "float32"))
+        pools = [o for o in static.default_main_program().global_block().ops if o.name() == "pd_op.pool2d"]
+        assert pools[-1].operand_source(0).shape[2:] == [7, 7]
+
+
 @pytest.mark.parametrize("size", [(28, 28), (33, 47)])
 @every_net
 def test_a_net_takes_any_channels_and_pictures_from_28_pixels(name: str, size: tuple[int, int]) -> None:
