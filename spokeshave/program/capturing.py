@@ -13,7 +13,17 @@ import paddle
 from spokeshave.errors.capturing import LayerNotCapturable, NotALayer, SpecNotUnderstood
 from spokeshave.program.layering import ProgramLayer
 from spokeshave.program.model import Model
-from spokeshave.seams import Traced, Value, is_value, modes_kept, rename_parameter, trace, write_tensor
+from spokeshave.seams import (
+    Traced,
+    Value,
+    dynamic_mode,
+    is_value,
+    modes_kept,
+    rename_parameter,
+    trace,
+    write_tensor,
+    written_forward,
+)
 
 OUTPUT = "output"
 
@@ -33,7 +43,7 @@ def capture(layer: Any, specs: Any = (), *, training: bool | None = None) -> Mod
         raise NotALayer(given=type(layer).__name__)
     if isinstance(layer, ProgramLayer):
         return layer.model(training=layer.training if training is None else training)
-    with _mode(layer, training), _dynamic_mode():
+    with _mode(layer, training), dynamic_mode():
         traced = _trace(layer, _input_specs(layer, specs))
     return _model_of(layer, traced)
 
@@ -44,19 +54,6 @@ def _mode(layer: Any, training: bool | None) -> Iterator[None]:
         if training is not None:
             (layer.train if training else layer.eval)()
         yield
-
-
-@contextmanager
-def _dynamic_mode() -> Iterator[None]:
-    """Layers are traced from dynamic mode; the caller's own mode is back outside."""
-    if paddle.in_dynamic_mode():
-        yield
-        return
-    paddle.disable_static()
-    try:
-        yield
-    finally:
-        paddle.enable_static()
 
 
 def _trace(layer: Any, specs: Sequence[Any]) -> Traced:
@@ -133,14 +130,18 @@ def _input_specs(layer: Any, specs: Any) -> list[Any]:
 
 def _arguments(layer: Any) -> list[str]:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in inspect.signature(layer.forward).parameters.values() if p.kind in kinds]
+    return [p.name for p in inspect.signature(written_forward(layer)).parameters.values() if p.kind in kinds][
+        1:
+    ]
 
 
 def _spec(given: Any, name: str) -> Any:
     if isinstance(given, paddle.static.InputSpec):
-        return paddle.static.InputSpec(given.shape, given.dtype, given.name or name, given.stop_gradient)
+        return paddle.static.InputSpec(
+            list(given.shape), given.dtype, given.name or name, given.stop_gradient
+        )
     if _is_shape(given):
-        return paddle.static.InputSpec(given, "float32", name)
+        return paddle.static.InputSpec(list(given), "float32", name)
     if isinstance(given, (paddle.Tensor, np.ndarray)):
         return paddle.static.InputSpec(list(given.shape), str(given.dtype).rsplit(".", 1)[-1], name)
     return _container(given, name)

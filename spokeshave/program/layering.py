@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
         self._forms = {True: for_training(model).owned(), False: for_inference(model).owned()}
         self._names = self._forms[True].view.inputs
         self._tensors = self._take_parameters(self._forms[True])
-        self._calls: dict[bool, Callable[..., Any]] = {}
+        self._calls: dict[tuple[bool, bool], Callable[..., Any]] = {}
         # With arguments that `paddle.jit.save` finds.
         self.forward = with_arguments(ProgramLayer.forward, self, [_identifier(n) for n in self._names])
 
@@ -67,11 +67,10 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
         if is_tracing():
             found = self._traced(given)
         elif paddle.in_dynamic_mode():
-            found = self._call()([given[name] for name in self._names])
+            found = self._computed([given[name] for name in self._names])
         else:
             raise CannotRunHere()
-        parts = found if isinstance(found, (list, tuple)) else [found]
-        return parts[0] if len(parts) == 1 else tuple(parts)
+        return found[0] if len(found) == 1 else tuple(found)
 
     def model(self, *, training: bool | None = None) -> Model:
         """The program with the numbers as they are, in training or test form; by default as the mode is."""
@@ -109,11 +108,22 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
                 raise InputMissing(input=name, wanted=wanted, given=", ".join(given) or "none")
         return given
 
+    def _computed(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        found = self._call()(inputs)
+        parts = list(found) if isinstance(found, (list, tuple)) else [found]
+        if not paddle.is_grad_enabled():
+            for part in parts:  # Paddle does not say so itself
+                part.stop_gradient = True
+        return parts
+
     def _call(self) -> Callable[..., Any]:
-        mode = bool(self.training)
-        if mode not in self._calls:
-            self._calls[mode] = _callable(self._forms[mode].copy(), self._tensors, self._names, mode)
-        return self._calls[mode]
+        """The program of the present mode as a function, one for each of what it is called for."""
+        mode, wants_gradients = bool(self.training), paddle.is_grad_enabled()
+        if (mode, wants_gradients) not in self._calls:
+            form = self._forms[mode].copy()
+            made = _callable(form, self._tensors, self._names, wants_gradients=wants_gradients)
+            self._calls[mode, wants_gradients] = made
+        return self._calls[mode, wants_gradients]
 
     def _traced(self, given: Mapping[str, Tensor]) -> list[Value]:
         form = self._forms[bool(self.training)]
@@ -121,14 +131,16 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
 
 
 def _callable(
-    model: Model, tensors: Mapping[str, Tensor], names: tuple[str, ...], is_training: bool
+    model: Model, tensors: Mapping[str, Tensor], names: tuple[str, ...], *, wants_gradients: bool
 ) -> Callable[..., Any]:
     program = model.program
     inputs = input_ops(program)
     let_gradients_pass(program)
     pairs = [(tensors[name], value) for name, value in persistable_values(program).items()]
     outputs = [value for _, value in model.fetches]
-    return callable_program(program, [inputs[n] for n in names], outputs, pairs, is_training=is_training)
+    return callable_program(
+        program, [inputs[n] for n in names], outputs, pairs, wants_gradients=wants_gradients
+    )
 
 
 def _tensor(model: Model, name: str, value: Value) -> Tensor:

@@ -132,9 +132,9 @@ def optimizer_like(training: Training, model: Model) -> Any:
     settings = dict(_MAKERS[training.optimizer](first.settings))
     if training.optimizer != "adamw":  # which decays by a setting of its own
         settings["weight_decay"] = _decay(training)
-    return _CLASSES[training.optimizer](
-        learning_rate=_rate(training, first, model), grad_clip=_clipper(training), **settings
-    )
+    rate, clipper = _rate(training, first, model), _clipper(training)
+    with static_mode():  # in dynamic mode an optimizer must be told its parameters
+        return _CLASSES[training.optimizer](learning_rate=rate, grad_clip=clipper, **settings)
 
 
 def _training(model: Model) -> Training:

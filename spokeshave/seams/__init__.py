@@ -4,7 +4,7 @@ Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
 """
 
 from spokeshave.seams.handles import Operation, Program, Scope, Value
-from spokeshave.seams.modes import TESTED_VERSIONS, building, static_mode
+from spokeshave.seams.modes import TESTED_VERSIONS, building, dynamic_mode, static_mode
 from spokeshave.seams.optimizers import run_startup, scheduler_of, serves_a_program
 from spokeshave.seams.programs import (
     all_ops,
@@ -45,6 +45,7 @@ from spokeshave.seams.tracing import (
     modes_kept,
     trace,
     with_arguments,
+    written_forward,
 )
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "copy_ops",
     "descended",
     "dtype_name",
+    "dynamic_mode",
     "erase",
     "erase_tensors",
     "forget_schedule",
@@ -101,4 +103,5 @@ __all__ = [
     "words_of",
     "write_program",
     "write_tensor",
+    "written_forward",
 ]

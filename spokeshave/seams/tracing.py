@@ -69,15 +69,15 @@ def callable_program(
     outputs: Sequence[Value],
     parameters: Sequence[tuple[Tensor, Value]],
     *,
-    is_training: bool,
+    wants_gradients: bool,
 ) -> Callable[[Sequence[Tensor]], Any]:
-    """A program as a function of tensors: differentiable, reading and updating the tensors of its parameters.
+    """A program as a function of tensors, which reads and updates the tensors of its parameters.
 
-    The program belongs to the function from then on.
+    The program, with batch norm and dropout in the mode they are in, belongs to the function from then on.
     """
     tensors, values = [t for t, _ in parameters], [v for _, v in parameters]
     layer = PartialProgramLayer(program, list(inputs), list(outputs), (tensors, values))
-    layer.training = is_training
+    layer.training = wants_gradients
     call: Callable[[Sequence[Tensor]], Any] = layer
     return call
 
@@ -125,11 +125,15 @@ def with_arguments(written: Any, layer: Any, names: Sequence[str]) -> Any:
     return MethodType(forward, layer)
 
 
-def _own_forward(layer: Any, count: int) -> Any:
-    """The method as it was written: `to_static` may have put another into the layer or its class."""
+def written_forward(layer: Any) -> Any:
+    """The function as it was written: `to_static` may have put another into the layer or its class."""
     forward = layer.forward
     written = getattr(forward, "dygraph_function", forward)
-    written = getattr(written, "__func__", written)
+    return getattr(written, "__func__", written)
+
+
+def _own_forward(layer: Any, count: int) -> Any:
+    written = written_forward(layer)
     first, *others = inspect.signature(written).parameters.values()
     if first.name == "self" and all(p.kind is not p.VAR_POSITIONAL for p in others):
         return MethodType(written, layer)
