@@ -59,7 +59,8 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
         self._tensors = self._take_parameters(self._forms[True])
         self._calls: dict[tuple[bool, bool], Callable[..., Any]] = {}
         # With arguments that `paddle.jit.save` finds.
-        self.forward = with_arguments(ProgramLayer.forward, self, [_identifier(n) for n in self._names])
+        arguments = [_identifier(name) for name in self._names]
+        self.__dict__["forward"] = with_arguments(ProgramLayer.forward, self, arguments)
 
     def forward(self, *inputs: Tensor, **named: Tensor) -> Any:
         """The outputs for these inputs."""

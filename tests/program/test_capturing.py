@@ -92,7 +92,7 @@ class Decorated(nn.Layer):  # type: ignore[misc]
         super().__init__()
         self.head = nn.Linear(4, 2)
 
-    @paddle.jit.to_static
+    @paddle.jit.to_static  # type: ignore[untyped-decorator]
     def forward(self, x: Any) -> Any:
         return self.head(x)
 
@@ -167,7 +167,7 @@ def test_what_is_no_tensor_is_passed_as_it_is() -> None:
     net = Nested()
     spec = {"x": FOUR, "y": paddle.arange(3)}
     once, thrice = (capture(net, [spec, factor]) for factor in (1.0, 3.0))
-    feed = {"x": FOUR, "y": np.arange(3)}
+    feed: dict[str, Any] = {"x": FOUR, "y": np.arange(3)}
     np.testing.assert_allclose(
         thrice.run(feed)["scores"],
         3 * once.run(feed)["scores"],
