@@ -85,3 +85,21 @@ class CannotRunHere(UserError, RuntimeError):
     code = "cannot-run-here"
     says = "A layer made of a program was called in static mode."
     next_step = "Call it in dynamic mode, or go on with the program that `layer.model()` gives."
+
+
+class NotDifferentiable(UserError, ValueError):
+    """A program cannot be trained, as Paddle finds no gradient for a part of it.
+
+    ## Why
+    It holds an operator without a gradient, or a form of control flow that Paddle cannot differentiate in
+    a program, though it may do so layer by layer.
+
+    ## What to do
+    Train the layer that it came from, or leave the part out: `for_inference(model, outputs)` cuts it off.
+    To run it without gradients, call `eval()` on the layer.
+    """
+
+    code = "not-differentiable"
+    says = "The program cannot be differentiated: {detail}."
+    next_step = "Train the layer that it came from, or cut the part off that has no gradient."
+    detail: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import paddle
 from paddle.utils import unique_name
 
-from spokeshave.errors.capturing import CannotRunHere, NothingToCompute
+from spokeshave.errors.capturing import CannotRunHere, NotDifferentiable, NothingToCompute
 from spokeshave.errors.engines import InputMissing, InputUnknown
 from spokeshave.program.forms import for_inference, for_training
 from spokeshave.program.model import Model
@@ -119,34 +120,43 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
 
     def _call(self) -> Callable[..., Any]:
         """The program of the present mode as a function, one for each of what it is called for."""
-        mode, wants_gradients = bool(self.training), paddle.is_grad_enabled()
-        if (mode, wants_gradients) not in self._calls:
-            form = self._forms[mode].copy()
-            made = _callable(form, self._tensors, self._names, wants_gradients=wants_gradients)
-            self._calls[mode, wants_gradients] = made
-        return self._calls[mode, wants_gradients]
+        key = bool(self.training), paddle.is_grad_enabled()
+        if key not in self._calls:
+            self._calls[key] = self._made(*key)
+        return self._calls[key]
+
+    def _made(self, mode: bool, wants_gradients: bool) -> Callable[..., Any]:
+        try:
+            return self._made_for(mode, wants_gradients=wants_gradients)
+        except NotDifferentiable as error:
+            if mode:
+                raise
+            warnings.warn(f"{error} Outputs have no gradients.", stacklevel=2)
+            return self._made_for(mode, wants_gradients=False)
+
+    def _made_for(self, mode: bool, *, wants_gradients: bool) -> Callable[..., Any]:
+        model = self._forms[mode].copy()
+        inputs = input_ops(model.program)
+        let_gradients_pass(model.program)
+        kept = persistable_values(model.program)
+        return callable_program(
+            model.program,
+            [inputs[name] for name in self._names],
+            [value for _, value in model.fetches],
+            [(self._tensors[name], value) for name, value in kept.items()],
+            wants_gradients=wants_gradients,
+        )
 
     def _traced(self, given: Mapping[str, Tensor]) -> list[Value]:
         form = self._forms[bool(self.training)]
         return copy_ops(form.program, given, self._tensors, [value for _, value in form.fetches])
 
 
-def _callable(
-    model: Model, tensors: Mapping[str, Tensor], names: tuple[str, ...], *, wants_gradients: bool
-) -> Callable[..., Any]:
-    program = model.program
-    inputs = input_ops(program)
-    let_gradients_pass(program)
-    pairs = [(tensors[name], value) for name, value in persistable_values(program).items()]
-    outputs = [value for _, value in model.fetches]
-    return callable_program(
-        program, [inputs[n] for n in names], outputs, pairs, wants_gradients=wants_gradients
-    )
-
-
 def _tensor(model: Model, name: str, value: Value) -> Tensor:
     """A parameter where an optimizer may change it, else a buffer, with the numbers of the model."""
-    shape, dtype = list(value.shape), dtype_name(value)
+    # State that a run makes anew is in no file, and may have another shape than the program says.
+    numbers = model.weight(name) if model.holds(name) else np.zeros(tuple(value.shape), dtype_name(value))
+    shape, dtype = list(numbers.shape), dtype_name(value)
     # Optimizers tell tensors apart by name, and other layers make up names such as this one.
     own_name = unique_name.generate(name)
     if is_trainable(value):
@@ -154,7 +164,7 @@ def _tensor(model: Model, name: str, value: Value) -> Tensor:
     else:
         tensor = paddle.zeros(shape, dtype)
         tensor.name, tensor.persistable = own_name, True
-    tensor.set_value(model.weight(name))
+    tensor.set_value(numbers)
     return tensor
 
 

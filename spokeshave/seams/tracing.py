@@ -15,7 +15,9 @@ from paddle.base.dygraph.base import in_to_static_mode
 from paddle.jit.dy2static.parameter_recorder import _global_parameter_recorder
 from paddle.jit.dy2static.pir_partial_program import PartialProgramLayer
 
+from spokeshave.errors.capturing import NotDifferentiable
 from spokeshave.seams.handles import Operation, Program, Value
+from spokeshave.seams.storage import REFUSALS, words_of
 
 # Where the numbers of a parameter lie in dynamic mode.
 Tensor = Any
@@ -78,8 +80,18 @@ def callable_program(
     tensors, values = [t for t, _ in parameters], [v for _, v in parameters]
     layer = PartialProgramLayer(program, list(inputs), list(outputs), (tensors, values))
     layer.training = wants_gradients
+    if wants_gradients:
+        _differentiate(layer)
     call: Callable[[Sequence[Tensor]], Any] = layer
     return call
+
+
+def _differentiate(layer: Any) -> None:
+    """Lets Paddle build the backward, which it does at the first call otherwise."""
+    try:
+        _ = layer.train_program
+    except (*REFUSALS, AssertionError, NotImplementedError) as error:
+        raise NotDifferentiable(detail=words_of(error).rstrip(".")) from error
 
 
 def copy_ops(

@@ -12,10 +12,11 @@ import paddle.nn.functional as F  # noqa: N812
 import pytest
 from paddle import nn, static
 from paddle.static import InputSpec
+from program_nets import save_branching
 from test_capturing import FOUR, IMAGES, Nested, Small
 
 from spokeshave.data import digits
-from spokeshave.errors.capturing import CannotRunHere, NothingToCompute
+from spokeshave.errors.capturing import CannotRunHere, NotDifferentiable, NothingToCompute
 from spokeshave.errors.engines import InputMissing, InputUnknown
 from spokeshave.models import create
 from spokeshave.program import Model, as_layer, capture, load
@@ -224,6 +225,32 @@ def test_a_training_program_loses_its_backward_and_goes_on_in_dynamic_mode() -> 
         optimizer.clear_grad()
         losses.append(float(found))
     assert losses[-1] < losses[0]
+
+
+def test_a_program_without_a_gradient_runs_in_evaluation_and_is_refused_in_training(tmp_path: Path) -> None:
+    net = save_branching(tmp_path / "m")
+    layer = as_layer(load(tmp_path))
+    layer.eval()
+    x = paddle.to_tensor(FOUR)
+    with pytest.warns(UserWarning, match="Outputs have no gradients"):
+        found = layer(x)
+    for one, other in zip(found, net(x)):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+    layer.train()
+    with pytest.raises(NotDifferentiable, match=r"cannot be differentiated: .*zeros"):
+        layer(x)
+
+
+def test_state_that_a_recurrent_layer_makes_anew_needs_no_numbers() -> None:
+    net = nn.LSTM(4, 3)
+    layer = as_layer(capture(net, [[None, 2, 4]], training=True))
+    x = paddle.to_tensor(np.stack([FOUR, FOUR], 1))
+    found, expected = layer(x), net(x)[0]
+    np.testing.assert_array_equal(found[0].numpy(), expected.numpy())
+    found[0].sum().backward()
+    expected.sum().backward()
+    name = net.parameters()[0].name.replace(".", "_")
+    np.testing.assert_array_equal(getattr(layer, name).grad.numpy(), net.parameters()[0].grad.numpy())
 
 
 def test_a_model_without_outputs_and_a_call_in_static_mode_are_refused() -> None:
