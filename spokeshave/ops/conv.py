@@ -46,3 +46,20 @@ DEPTHWISE_CONV = OpFacts(
     channel_axis=channel_axis,
     macs=_macs,
 )
+
+CONV_TRANSPOSE = OpFacts(
+    name="pd_op.conv2d_transpose",
+    doc="A 2-D transposed convolution, which makes pictures larger. With `groups` above one channels mix "
+    "within a group. Its bias is a separate `add`.",
+    flow=ChannelFlow.MIXES,
+    weight="filter",
+    channel_axis=channel_axis,
+)
+
+DEPTHWISE_CONV_TRANSPOSE = OpFacts(
+    name="pd_op.depthwise_conv2d_transpose",
+    doc="A 2-D transposed convolution with one group per input channel: channels do not mix.",
+    flow=ChannelFlow.KEEPS,
+    weight="filter",
+    channel_axis=channel_axis,
+)

@@ -1,24 +1,8 @@
-"""Ops that work on each element of one tensor, or on each pair of two."""
+"""Arithmetic on each element of one tensor, or on each pair of two."""
 
 from __future__ import annotations
 
 from spokeshave.ops._facts import ChannelFlow, OpFacts, Sign
-
-RELU = OpFacts(
-    name="pd_op.relu",
-    doc="`max(x, 0)`. Engines run it as part of the op before it.",
-    flow=ChannelFlow.KEEPS,
-    sign=Sign.NONNEGATIVE,
-    is_activation=True,
-)
-
-RELU6 = OpFacts(
-    name="pd_op.relu6",
-    doc="`min(max(x, 0), 6)`. Engines run it as part of the op before it.",
-    flow=ChannelFlow.KEEPS,
-    sign=Sign.NONNEGATIVE,
-    is_activation=True,
-)
 
 ADD = OpFacts(
     name="pd_op.add",
@@ -28,20 +12,11 @@ ADD = OpFacts(
     sign=Sign.AS_INPUTS,
 )
 
-SOFTMAX = OpFacts(
-    name="pd_op.softmax",
-    doc="Exponentials along an axis, normalised to sum to one: every channel depends on all.",
-    flow=ChannelFlow.MIXES,
-    channel_axis=lambda attrs, rank: attrs.get("axis", -1) % rank,
-    sign=Sign.NONNEGATIVE,
-)
-
-DROPOUT = OpFacts(
-    name="pd_op.dropout",
-    doc="Zeroes elements at random while training; nothing in test mode.",
+SUBTRACT = OpFacts(
+    name="pd_op.subtract",
+    doc="`x - y`.",
     flow=ChannelFlow.KEEPS,
-    sign=Sign.AS_INPUTS,
-    passes_values=lambda attrs: bool(attrs.get("is_test")) and attrs.get("mode") == "upscale_in_train",
+    data=("x", "y"),
 )
 
 MULTIPLY = OpFacts(
@@ -60,18 +35,58 @@ DIVIDE = OpFacts(
     sign=Sign.AS_INPUTS,
 )
 
+FLOOR_DIVIDE = OpFacts(
+    name="pd_op.floor_divide",
+    doc="`floor(x / y)`.",
+    flow=ChannelFlow.KEEPS,
+    data=("x", "y"),
+    sign=Sign.AS_INPUTS,
+)
+
+REMAINDER = OpFacts(
+    name="pd_op.remainder",
+    doc="`x - floor(x / y) * y`: it has the sign of `y`.",
+    flow=ChannelFlow.KEEPS,
+    data=("x", "y"),
+    sign=Sign.AS_INPUTS,
+)
+
+MAXIMUM = OpFacts(
+    name="pd_op.maximum",
+    doc="The larger of `x` and `y`.",
+    flow=ChannelFlow.KEEPS,
+    data=("x", "y"),
+    sign=Sign.AS_INPUTS,
+)
+
+MINIMUM = OpFacts(
+    name="pd_op.minimum",
+    doc="The smaller of `x` and `y`.",
+    flow=ChannelFlow.KEEPS,
+    data=("x", "y"),
+    sign=Sign.AS_INPUTS,
+)
+
+POW = OpFacts(
+    name="pd_op.pow",
+    doc="`x` to the power of the number `y`, an attribute.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+)
+
+ELEMENTWISE_POW = OpFacts(
+    name="pd_op.elementwise_pow",
+    doc="`x` to the power of `y`, element by element.",
+    flow=ChannelFlow.KEEPS,
+    data=("x", "y"),
+    sign=Sign.AS_INPUTS,
+)
+
 SCALE = OpFacts(
     name="pd_op.scale",
     doc="`x * scale + bias`, or `(x + bias) * scale`: two numbers for the whole tensor. "
     "`scale` is an operand, so attributes do not tell its sign.",
     flow=ChannelFlow.KEEPS,
-)
-
-ROUND = OpFacts(
-    name="pd_op.round",
-    doc="To the nearest number with `decimals` places, half to even.",
-    flow=ChannelFlow.KEEPS,
-    sign=Sign.AS_INPUTS,
 )
 
 CLIP = OpFacts(
@@ -85,4 +100,100 @@ ABS = OpFacts(
     doc="`max(x, -x)`.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
+)
+
+SIGN = OpFacts(
+    name="pd_op.sign",
+    doc="-1, 0 or 1.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+)
+
+ROUND = OpFacts(
+    name="pd_op.round",
+    doc="To the nearest number with `decimals` places, half to even.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+)
+
+FLOOR = OpFacts(
+    name="pd_op.floor",
+    doc="The largest integer that is not above `x`.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+)
+
+CEIL = OpFacts(
+    name="pd_op.ceil",
+    doc="The smallest integer that is not below `x`.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+)
+
+SQUARE = OpFacts(
+    name="pd_op.square",
+    doc="`x * x`.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.NONNEGATIVE,
+)
+
+SQRT = OpFacts(
+    name="pd_op.sqrt",
+    doc="The square root; NaN below zero.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.NONNEGATIVE,
+)
+
+RSQRT = OpFacts(
+    name="pd_op.rsqrt",
+    doc="One by the square root; NaN below zero.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.NONNEGATIVE,
+)
+
+RECIPROCAL = OpFacts(
+    name="pd_op.reciprocal",
+    doc="`1 / x`.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+)
+
+EXP = OpFacts(
+    name="pd_op.exp",
+    doc="`e` to the power of `x`.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.NONNEGATIVE,
+)
+
+LOG = OpFacts(
+    name="pd_op.log",
+    doc="The natural logarithm; NaN below zero.",
+    flow=ChannelFlow.KEEPS,
+)
+
+ERF = OpFacts(
+    name="pd_op.erf",
+    doc="The error function, which an exact GELU is made of.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+)
+
+SIN = OpFacts(
+    name="pd_op.sin",
+    doc="The sine.",
+    flow=ChannelFlow.KEEPS,
+)
+
+COS = OpFacts(
+    name="pd_op.cos",
+    doc="The cosine.",
+    flow=ChannelFlow.KEEPS,
+)
+
+DROPOUT = OpFacts(
+    name="pd_op.dropout",
+    doc="Zeroes elements at random while training; nothing in test mode.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+    passes_values=lambda attrs: bool(attrs.get("is_test")) and attrs.get("mode") == "upscale_in_train",
 )

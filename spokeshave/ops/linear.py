@@ -30,3 +30,24 @@ MATMUL = OpFacts(
     channel_axis=lambda attrs, rank: rank - 1,
     macs=_macs,
 )
+
+BMM = OpFacts(
+    name="pd_op.bmm",
+    doc="`x @ y` for each matrix of a batch.",
+    flow=ChannelFlow.MIXES,
+    channel_axis=lambda attrs, rank: rank - 1,
+)
+
+MV = OpFacts(
+    name="pd_op.mv",
+    doc="A matrix times a vector.",
+    flow=ChannelFlow.MIXES,
+    channel_axis=lambda attrs, rank: rank - 1,
+)
+
+ADDMM = OpFacts(
+    name="pd_op.addmm",
+    doc="`beta * input + alpha * (x @ y)`.",
+    flow=ChannelFlow.MIXES,
+    channel_axis=lambda attrs, rank: rank - 1,
+)
