@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spokeshave.ops._facts import ChannelFlow, OldOp, OpFacts, same
+from spokeshave.ops._facts import ChannelFlow, OldOp, OpFacts, Sign, same
 
 _WITH_SCALE = {"out": "Out", "out_scale": "OutScale"}
 _STATE = {"x": "X", "in_scale": "InScale", "in_accum": "InAccum", "in_state": "InState"}
@@ -20,6 +20,7 @@ FAKE_QUANTIZE_DEQUANTIZE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_dequantize_abs_max",
     doc="Rounded to the codes of one scale for the whole tensor, the largest magnitude, and back.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp("fake_quantize_dequantize_abs_max", {"x": "X"}, _WITH_SCALE, same("bit_length", "round_type")),
 )
 
@@ -27,6 +28,7 @@ FAKE_CHANNEL_WISE_QUANTIZE_DEQUANTIZE_ABS_MAX = OpFacts(
     name="pd_op.fake_channel_wise_quantize_dequantize_abs_max",
     doc="Rounded to the codes of a scale for each slice along `quant_axis`, its largest magnitude, and back.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     channel_axis=lambda attrs, rank: attrs.get("quant_axis", 0),
     old=OldOp(
         "fake_channel_wise_quantize_dequantize_abs_max",
@@ -40,6 +42,7 @@ FAKE_QUANTIZE_DEQUANTIZE_MOVING_AVERAGE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_dequantize_moving_average_abs_max",
     doc="Rounded to the codes of a scale that follows the largest magnitude of many batches, and back.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp(
         "fake_quantize_dequantize_moving_average_abs_max",
         _STATE,
@@ -52,6 +55,7 @@ FAKE_QUANTIZE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_abs_max",
     doc="The codes of one scale for the whole tensor, the largest magnitude.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp("fake_quantize_abs_max", {"x": "X"}, _WITH_SCALE, same("bit_length", "round_type")),
 )
 
@@ -59,6 +63,7 @@ FAKE_CHANNEL_WISE_QUANTIZE_ABS_MAX = OpFacts(
     name="pd_op.fake_channel_wise_quantize_abs_max",
     doc="The codes of a scale for each slice along `quant_axis`, its largest magnitude.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     channel_axis=lambda attrs, rank: attrs.get("quant_axis", 0),
     old=OldOp(
         "fake_channel_wise_quantize_abs_max",
@@ -72,6 +77,7 @@ FAKE_QUANTIZE_MOVING_AVERAGE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_moving_average_abs_max",
     doc="The codes of a scale that follows the largest magnitude of many batches.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp(
         "fake_quantize_moving_average_abs_max",
         _STATE,
@@ -84,6 +90,7 @@ FAKE_QUANTIZE_RANGE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_range_abs_max",
     doc="The codes of a scale that is the largest magnitude of the last `window_size` batches.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp(
         "fake_quantize_range_abs_max",
         {"x": "X", "in_scale": "InScale", "iter": "Iter"},
@@ -115,6 +122,7 @@ MOVING_AVERAGE_ABS_MAX_SCALE = OpFacts(
     name="pd_op.moving_average_abs_max_scale",
     doc="Passes `x` on and keeps a scale that follows its largest magnitude.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp(
         "moving_average_abs_max_scale",
         {"x": "X", "in_accum": "InAccum", "in_state": "InState"},

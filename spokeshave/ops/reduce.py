@@ -125,6 +125,7 @@ ACCURACY = OpFacts(
     name="pd_op.accuracy",
     doc="The share of examples whose label is among the indices of `topk`.",
     flow=ChannelFlow.REDUCES,
+    data=("indices",),
     sign=Sign.NONNEGATIVE,
     old=OldOp(
         "accuracy",
