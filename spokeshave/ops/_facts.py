@@ -63,8 +63,10 @@ class OldOp:
     """What an op is called in the old format (ProgramDesc).
 
     `operands`, `results` and `attrs` give the names there for those here; `constants` are operands here and
-    attributes there. What is in none of them has no counterpart. `scratch` are results that must be declared
-    there and that nobody reads.
+    attributes there, and `dtypes` names the attribute that tells the dtype of an operand there. `derived`
+    gives attributes there that follow from those here. What is in none of them has no counterpart.
+    `scratch` are results that must be declared there and that nobody reads; `shares` names the operand whose
+    variable a result must be written to.
     """
 
     type: str
@@ -73,6 +75,9 @@ class OldOp:
     attrs: Mapping[str, str] = field(default_factory=dict, hash=False)
     constants: Mapping[str, str] = field(default_factory=dict, hash=False)
     scratch: tuple[str, ...] = ()
+    shares: Mapping[str, str] = field(default_factory=dict, hash=False)
+    dtypes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    derived: Callable[[Attrs], Mapping[str, Any]] = lambda attrs: {}
 
 
 @dataclass(frozen=True)

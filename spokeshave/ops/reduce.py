@@ -71,7 +71,12 @@ PROD = OpFacts(
     doc="The product over the axes in the operand `axis`, over all where it is empty.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.AS_INPUTS,
-    old=_old("reduce_prod"),
+    old=OldOp(
+        "reduce_prod",
+        {"x": "X"},
+        attrs={"keepdim": "keep_dim", **same("reduce_all")},
+        constants={"axis": "dim"},
+    ),
 )
 
 ANY = OpFacts(

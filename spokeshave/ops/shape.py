@@ -11,6 +11,8 @@ def _moves_unless_padded_with_a_number(attrs: Attrs) -> OnCodes:
     return OnCodes.FLOATS if is_number else OnCodes.MOVES
 
 
+_OLD_ASSIGN_VALUE = OldOp("assign_value", attrs=same("shape", "dtype", "values"))
+
 RESHAPE = OpFacts(
     name="pd_op.reshape",
     doc="The same values in another shape; the shape is an operand.",
@@ -57,7 +59,7 @@ CAST = OpFacts(
     doc="The same numbers in another dtype, rounded toward zero when it is an integer one. "
     "One that is too narrow wraps round, so nothing is known of the sign.",
     flow=ChannelFlow.KEEPS,
-    old=OldOp("cast", {"x": "X"}, attrs={"dtype": "out_dtype"}),
+    old=OldOp("cast", {"x": "X"}, attrs={"dtype": "out_dtype"}, dtypes={"x": "in_dtype"}),
 )
 
 ASSIGN_OUT = OpFacts(
@@ -163,7 +165,8 @@ STRIDED_SLICE = OpFacts(
         "strided_slice",
         {"x": "Input"},
         attrs=same("axes"),
-        constants={"starts": "starts", "ends": "ends", "strides": "strides"},
+        constants=same("starts", "ends", "strides"),
+        derived=lambda attrs: {"infer_flags": [1] * len(attrs["axes"])},
     ),
 )
 
@@ -352,15 +355,23 @@ FULL_WITH_TENSOR = OpFacts(
 
 ASSIGN_VALUE = OpFacts(
     name="pd_op.assign_value_",
+    doc="A constant tensor, its numbers written in the program, over the buffer at `output`.",
+    flow=ChannelFlow.MAKES,
+    data=(),
+    old=_OLD_ASSIGN_VALUE,
+)
+
+PLAIN_ASSIGN_VALUE = OpFacts(
+    name="pd_op.assign_value",
     doc="A constant tensor, its numbers written in the program.",
     flow=ChannelFlow.MAKES,
     data=(),
-    old=OldOp("assign_value", attrs=same("shape", "dtype", "values")),
+    old=_OLD_ASSIGN_VALUE,
 )
 
 ARANGE = OpFacts(
     name="pd_op.arange",
-    doc="The numbers from `start` to `end` by `step`, which are operands.",
+    doc="The numbers from `start` to `end` by `step`, which are operands; the old op has their dtype.",
     flow=ChannelFlow.MAKES,
     data=(),
     old=OldOp("range", {"start": "Start", "end": "End", "step": "Step"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -43,6 +43,7 @@ class Specimen:
     partly: str = ""
     sequences: tuple[int, ...] = ()
     indices: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     macs: int | None = None
 
 
@@ -56,12 +57,13 @@ class Trial:
             self.op = _find(self.program, specimen)
         self.operands: tuple[str, ...] = tuple(self.op.get_input_names())
         self.attrs: dict[str, Any] = {k: v for k, v in self.op.attrs().items() if k not in _NOT_MEANING}
-        self._results = _results(self.op)
-        self._result = specimen.result or next(iter(self._results))
+        self.values = results_of(self.op)
+        self._result = specimen.result or next(iter(self.values))
 
     def fed(self, operand: str) -> tuple[str, ...]:
         """The feeds that reach an operand in the program, whatever the call was written to mean."""
-        return tuple(_fed(self.source(operand)))
+        makers = makers_of(self.source(operand))
+        return tuple(maker.attrs()["name"] for maker in makers if maker.name() == "pd_op.data")
 
     def source(self, operand: str) -> Any:
         """The value at an operand of the op."""
@@ -70,13 +72,13 @@ class Trial:
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of the operands that are fed and of the results."""
-        results = {name: tuple(value.shape) for name, value in self._results.items()}
+        results = {name: tuple(value.shape) for name, value in self.values.items()}
         return {**self.specimen.feeds, **{n: x.shape for n, x in self.specimen.given.items()}, **results}
 
     @property
     def results(self) -> tuple[str, ...]:
-        """The names of the results that somebody gets, those of a list one by one."""
-        return tuple(self._results)
+        """The names of the results that mean something, those of a list one by one."""
+        return tuple(name for name in self.values if name not in self.specimen.unread)
 
     def data(self, seed: int = 0) -> dict[str, Floats]:
         """Data of both signs for every operand that is drawn."""
@@ -91,7 +93,7 @@ class Trial:
 
     def run_all(self, data: Mapping[str, Floats], names: tuple[str, ...] = ()) -> list[Floats]:
         """The results of those names, or all of them."""
-        fetch = [self._results[name] for name in names or self._results]
+        fetch = [self.values[name] for name in names or self.results]
         return run_program(self.program, self.feed(data), fetch)
 
     def feed(self, data: Mapping[str, Floats]) -> dict[str, Any]:
@@ -123,6 +125,25 @@ def run_program(program: Any, feed: Mapping[str, Any], fetch: list[Any]) -> list
         return [np.asarray(np.asarray(x), "float32") for x in found]
 
 
+def results_of(op: Any) -> dict[str, Any]:
+    """The results of an op by name; one that is a list is spelt out as the values that are taken from it."""
+    found: dict[str, Any] = {}
+    for name, value in zip(op.get_output_names(), op.results()):
+        if value.initialized() and value.is_dense_tensor_type():
+            found[name] = value
+        elif value.initialized():
+            found.update({f"{name}.{i}": part for i, part in sorted(_parts(value))})
+    return found
+
+
+def _parts(value: Any) -> Iterator[tuple[int, Any]]:
+    for user in value.all_used_ops():
+        if user.name() == "builtin.split":
+            yield from enumerate(user.results())
+        elif user.name() == "builtin.slice":
+            yield user.attrs()["index"], user.result(0)
+
+
 _NOT_MEANING = ("op_callstack", "stop_gradient")
 
 
@@ -141,26 +162,14 @@ def _find(program: Any, specimen: Specimen) -> Any:
     return [op for op in program.global_block().ops if op.name() == specimen.op][-1]
 
 
-def _results(op: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in zip(op.get_output_names(), op.results()):
-        if not value.initialized():
-            continue
-        if value.is_dense_tensor_type():
-            found[name] = value
-        else:
-            split = [user for user in value.all_used_ops() if user.name() == "builtin.split"]
-            found.update({f"{name}.{i}": part for user in split for i, part in enumerate(user.results())})
-    return found
-
-
-def _fed(value: Any) -> list[str]:
+def makers_of(value: Any) -> list[Any]:
+    """What makes a value, or the values that it gathers; none where it is absent."""
     if not value.initialized():
         return []
     maker = value.get_defining_op()
     if maker.name() == "builtin.combine":
-        return [name for part in maker.operands_source() for name in _fed(part)]
-    return [maker.attrs()["name"]] if maker.name() == "pd_op.data" else []
+        return [one for part in maker.operands_source() for one in makers_of(part)]
+    return [maker]
 
 
 def _sequences(rows: Floats, lengths: tuple[int, ...]) -> Any:

@@ -117,6 +117,7 @@ CONSTANTS = (
     _made("full_int_array", lambda: _C_ops.full_int_array([2, 3], paddle.int64, paddle.CPUPlace())),
     _made("full_with_tensor", lambda: paddle.full(paddle.full([2], 3, "int64"), 0.5)),
     _made("assign_value_", lambda: paddle.assign(np.array([1.5, -2.0], "float32"))),
+    _made("assign_value", lambda: _C_ops.assign_value([2], paddle.float32, [1.5, -2.0], paddle.CPUPlace())),
     _made("arange", lambda: paddle.arange(1, 7, 2)),
     Specimen("pd_op.shape", _C_ops.shape, {"input": IMAGE}),
     Specimen("pd_op.shape64", _C_ops.shape64, {"input": IMAGE}),
@@ -209,17 +210,21 @@ QUANTIZERS = (
         _observed(kind, 0.9, 8, is_test, 0, feeds={"x": IMAGE}, given=_MOVING)
         for kind in (
             "fake_quantize_dequantize_moving_average_abs_max",
+            "fake_quantize_dequantize_moving_average_abs_max_",
             "fake_quantize_moving_average_abs_max",
+            "fake_quantize_moving_average_abs_max_",
         )
         for is_test in (True, False)
     ),
     *(
         _observed(
-            "fake_quantize_range_abs_max",
+            kind,
             *(100, 8, is_test, 0),
             feeds={"x": IMAGE},
             given={**_RANGE, "iter": np.array([1], "int64")},
+            unread=("out_scales",),
         )
+        for kind in ("fake_quantize_range_abs_max", "fake_quantize_range_abs_max_")
         for is_test in (True, False)
     ),
     Specimen(
@@ -237,15 +242,18 @@ QUANTIZERS = (
         )
         for axis in (0, 1)
     ),
-    _observed(
-        "moving_average_abs_max_scale",
-        *(0.9, True),
-        feeds={"x": IMAGE},
-        given={name: _MOVING[name] for name in ("in_accum", "in_state")},
+    *(
+        _observed(
+            kind,
+            *(0.9, True),
+            feeds={"x": IMAGE},
+            given={name: _MOVING[name] for name in ("in_accum", "in_state")},
+        )
+        for kind in ("moving_average_abs_max_scale", "moving_average_abs_max_scale_")
     ),
     *(
         _observed(kind, axis, 8, -128, 127, 0, True, False, feeds={"x": IMAGE}, given=given)
-        for kind in ("quantize_linear", "dequantize_linear")
+        for kind in ("quantize_linear", "quantize_linear_", "dequantize_linear", "dequantize_linear_")
         for axis, given in ((-1, _LINEAR), (1, _LINEAR_PER_CHANNEL))
     ),
 )

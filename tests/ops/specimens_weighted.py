@@ -40,6 +40,7 @@ def _batch_norm(kind: str, is_test: bool, layout: str, shape: tuple[int, ...] = 
         lambda *operands: op(*operands, is_test, 0.9, 1e-5, layout, False, False),
         feeds,
         positive=("variance",),
+        unread=("saved_mean", "saved_variance", "reserve_space") if is_test else ("reserve_space",),
     )
 
 
@@ -87,6 +88,7 @@ GRU = Specimen(
     {"input": (5, 12), "weight": (4, 12), "bias": (1, 12)},
     result="hidden",
     sequences=(3, 2),
+    unread=("batch_gate", "batch_reset_hidden_prev", "batch_hidden"),
     macs=240,
 )
 LSTM = Specimen(
@@ -101,6 +103,7 @@ LSTM = Specimen(
         "weight_list.2": (16,),
         "weight_list.3": (16,),
     },
+    unread=("dropout_state_out", "reserve"),
     macs=1728,
 )
 
