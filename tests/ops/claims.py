@@ -15,7 +15,7 @@ Claim = Callable[[OpFacts, Trial], Iterator[str]]
 # Results are of magnitude one in float32; a channel that is not read stays as it is, or nearly.
 NOTICEABLE = 1e-6
 # A sum of a few hundred products in float32, taken in another order.
-ROUNDED = {"rtol": 1e-4, "atol": 1e-4}
+ROUNDED = 1e-4
 
 
 def unproved(row: OpFacts) -> list[str]:
@@ -99,7 +99,7 @@ def _into_axis(row: OpFacts, of: Trial) -> Iterator[str]:
         # In a grouped convolution slice j belongs to the j-th channel of each group.
         channels = range(j, _channels(row, of, data[source]), count)
         silent = _zeroed(data[source], _axis(row, of, data[source]), channels)
-        if not np.allclose(by_weight, of.run({**data, source: silent}), rtol=1e-5, atol=1e-5):
+        if not _near(by_weight, of.run({**data, source: silent})):
             yield f"weight_axis.into: slice {j} does not belong to the channels {list(channels)}"
 
 
@@ -211,14 +211,14 @@ def _multiplies(row: OpFacts, of: Trial) -> Iterator[str]:
         before, after = of.run(data), of.run({**data, row.weight: scaled})
         for channel in _channels_of_slice(row, of, 0, scaled.shape[axis], before):
             expected = 3 * _channel(row, of, before, channel)
-            if not np.allclose(_channel(row, of, after, channel), expected, **ROUNDED):
+            if not _near(_channel(row, of, after, channel), expected):
                 yield f"on_codes: multiplies, but channel {channel} does not grow with its weights"
 
 
 def _grows(row: OpFacts, of: Trial, feeds: list[str]) -> Iterator[str]:
     data = of.data()
     tripled = {**data, **{feed: 3 * data[feed] for feed in feeds}}
-    if not np.allclose(of.run(tripled), 3 * of.run(data), **ROUNDED):
+    if not _near(of.run(tripled), 3 * of.run(data)):
         yield f"on_codes: {row.on_codes(of.attrs).value}, but the result does not grow with {feeds}"
 
 
@@ -242,7 +242,7 @@ def _batch_norm(row: OpFacts, of: Trial) -> Iterator[str]:
         yield "is_batch_norm: the result has another number of channels than the statistics"
         return
     gain = data["scale"] / np.sqrt(data["variance"] + of.attrs["epsilon"])
-    if not np.allclose(result, (x - data["mean"]) * gain + data["bias"], **ROUNDED):
+    if not _near(result, (x - data["mean"]) * gain + data["bias"]):
         yield "is_batch_norm: the result is not a scale and a shift by the statistics"
 
 
@@ -300,6 +300,10 @@ def _differ(a: Floats, b: Floats) -> bool:
     if a.shape != b.shape:
         return True
     return bool((~np.isclose(a, b, rtol=0, atol=NOTICEABLE, equal_nan=True)).any())
+
+
+def _near(a: Floats, b: Floats) -> bool:
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=ROUNDED, atol=ROUNDED))
 
 
 def _zeroed(array: Floats, axis: int, indices: list[int] | range) -> Floats:

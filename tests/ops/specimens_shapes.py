@@ -55,6 +55,11 @@ def _sunk(channel: Floats) -> Floats:
     return channel - 20
 
 
+def _assigned() -> Any:
+    op: Any = _C_ops.assign_value
+    return op([2], paddle.float32, [1.5, -2.0], paddle.CPUPlace())
+
+
 POOLS = (
     pointwise("pool2d", lambda x: F.max_pool2d(x, 3, 2, 1)),
     pointwise("pool2d", lambda x: F.avg_pool2d(x, 2)),
@@ -117,7 +122,7 @@ CONSTANTS = (
     _made("full_int_array", lambda: _C_ops.full_int_array([2, 3], paddle.int64, paddle.CPUPlace())),
     _made("full_with_tensor", lambda: paddle.full(paddle.full([2], 3, "int64"), 0.5)),
     _made("assign_value_", lambda: paddle.assign(np.array([1.5, -2.0], "float32"))),
-    _made("assign_value", lambda: _C_ops.assign_value([2], paddle.float32, [1.5, -2.0], paddle.CPUPlace())),
+    _made("assign_value", _assigned),
     _made("arange", lambda: paddle.arange(1, 7, 2)),
     Specimen("pd_op.shape", _C_ops.shape, {"input": IMAGE}),
     Specimen("pd_op.shape64", _C_ops.shape64, {"input": IMAGE}),

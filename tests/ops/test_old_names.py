@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import paddle
@@ -70,7 +71,7 @@ def _equal(a: Floats, b: Floats) -> bool:
     return np.array_equal(a, b, equal_nan=True)
 
 
-def _same(a: object, b: object) -> bool:
+def _same(a: Any, b: Any) -> bool:
     # An attribute is kept as float32 in one of the formats, as float64 in the other.
     return bool(np.isclose(a, b, rtol=1e-6, atol=0)) if isinstance(a, float) else a == b
 
