@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -144,3 +144,10 @@ def unary(kind: str, *attrs: str, **renamed: str) -> OldOp:
 def binary(kind: str) -> OldOp:
     """An old op from `X` and `Y` to `Out`."""
     return OldOp(kind, {"x": "X", "y": "Y"})
+
+
+def in_place(row: OpFacts, shares: Mapping[str, str]) -> OpFacts:
+    """The form of an op that writes some results over operands; Paddle marks it with an underscore."""
+    told = ", ".join(f"`{result}` over `{operand}`" for result, operand in shares.items())
+    old = None if row.old is None else replace(row.old, shares=shares)
+    return replace(row, name=f"{row.name}_", doc=f"{row.doc} Writes {told}.", old=old)

@@ -37,6 +37,17 @@ ADD = OpFacts(
     old=binary("elementwise_add"),
 )
 
+ADD_N = OpFacts(
+    name="pd_op.add_n",
+    doc="The sum of several tensors.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+    on_codes=scales,
+    takes_list=True,
+    data=("inputs",),
+    old=OldOp("sum", {"inputs": "X"}),
+)
+
 SUBTRACT = OpFacts(
     name="pd_op.subtract",
     doc="`x - y`.",
@@ -260,4 +271,12 @@ DROPOUT = OpFacts(
         {"mode": "dropout_implementation", **same("is_test", "seed", "fix_seed")},
         {"p": "dropout_prob"},
     ),
+)
+
+INCREMENT = OpFacts(
+    name="pd_op.increment_",
+    doc="`x + value`, written over `x`: a counter of steps.",
+    flow=ChannelFlow.KEEPS,
+    channel_axis=lambda attrs, rank: 0,
+    old=OldOp("increment", {"x": "X"}, attrs={"value": "step"}, shares={"out": "x"}),
 )

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
-from spokeshave.ops._facts import ChannelFlow, OldOp, OpFacts, Sign, same
-
-
-def _in_place(row: OpFacts, shares: Mapping[str, str]) -> OpFacts:
-    """The same op with its state written over the operands that hold it."""
-    old = replace(row.old, shares=shares) if row.old is not None else None
-    return replace(row, name=f"{row.name}_", doc=f"{row.doc} Its state is written in place.", old=old)
-
+from spokeshave.ops._facts import ChannelFlow, OldOp, OpFacts, Sign, in_place, same
 
 _WITH_SCALE = {"out": "Out", "out_scale": "OutScale"}
 _STATE = {"x": "X", "in_scale": "InScale", "in_accum": "InAccum", "in_state": "InState"}
@@ -167,13 +157,13 @@ DEQUANTIZE_LINEAR = OpFacts(
     ),
 )
 
-FAKE_QUANTIZE_DEQUANTIZE_MOVING_AVERAGE_ABS_MAX_IN_PLACE = _in_place(
+FAKE_QUANTIZE_DEQUANTIZE_MOVING_AVERAGE_ABS_MAX_IN_PLACE = in_place(
     FAKE_QUANTIZE_DEQUANTIZE_MOVING_AVERAGE_ABS_MAX, {**_SHARED_SCALE, **_SHARED_AVERAGE}
 )
-FAKE_QUANTIZE_MOVING_AVERAGE_ABS_MAX_IN_PLACE = _in_place(
+FAKE_QUANTIZE_MOVING_AVERAGE_ABS_MAX_IN_PLACE = in_place(
     FAKE_QUANTIZE_MOVING_AVERAGE_ABS_MAX, {**_SHARED_SCALE, **_SHARED_AVERAGE}
 )
-FAKE_QUANTIZE_RANGE_ABS_MAX_IN_PLACE = _in_place(FAKE_QUANTIZE_RANGE_ABS_MAX, _SHARED_SCALE)
-MOVING_AVERAGE_ABS_MAX_SCALE_IN_PLACE = _in_place(MOVING_AVERAGE_ABS_MAX_SCALE, _SHARED_AVERAGE)
-QUANTIZE_LINEAR_IN_PLACE = _in_place(QUANTIZE_LINEAR, {**_SHARED_AVERAGE, "out_scale": "scale"})
-DEQUANTIZE_LINEAR_IN_PLACE = _in_place(DEQUANTIZE_LINEAR, {**_SHARED_AVERAGE, "out_scale": "scale"})
+FAKE_QUANTIZE_RANGE_ABS_MAX_IN_PLACE = in_place(FAKE_QUANTIZE_RANGE_ABS_MAX, _SHARED_SCALE)
+MOVING_AVERAGE_ABS_MAX_SCALE_IN_PLACE = in_place(MOVING_AVERAGE_ABS_MAX_SCALE, _SHARED_AVERAGE)
+QUANTIZE_LINEAR_IN_PLACE = in_place(QUANTIZE_LINEAR, {**_SHARED_AVERAGE, "out_scale": "scale"})
+DEQUANTIZE_LINEAR_IN_PLACE = in_place(DEQUANTIZE_LINEAR, {**_SHARED_AVERAGE, "out_scale": "scale"})

@@ -147,3 +147,22 @@ CUMSUM = OpFacts(
     on_codes=scales,
     old=OldOp("cumsum", {"x": "X"}, attrs=same("flatten", "exclusive", "reverse"), constants=same("axis")),
 )
+
+MEAN_ALL = OpFacts(
+    name="pd_op.mean_all",
+    doc="The mean over all axes.",
+    flow=ChannelFlow.REDUCES,
+    sign=Sign.AS_INPUTS,
+    on_codes=scales,
+    old=OldOp("mean", {"x": "X"}),
+)
+
+P_NORM = OpFacts(
+    name="pd_op.p_norm",
+    doc="The norm of order `porder` along `axis`.",
+    flow=ChannelFlow.REDUCES,
+    channel_axis=lambda attrs, rank: attrs.get("axis", -1) % rank,
+    sign=Sign.NONNEGATIVE,
+    on_codes=scales,
+    old=OldOp("p_norm", {"x": "X"}, attrs=same("porder", "axis", "epsilon", "keepdim", "asvector")),
+)

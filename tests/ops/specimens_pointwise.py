@@ -73,6 +73,7 @@ ACTIVATIONS = (
 
 ARITHMETIC = (
     *pairwise("add", paddle.add),
+    Specimen("pd_op.add_n", lambda a, b: paddle.add_n([a, b]), {"inputs.0": IMAGE, "inputs.1": IMAGE}),
     *pairwise("subtract", paddle.subtract),
     *pairwise("multiply", paddle.multiply),
     *pairwise("divide", paddle.divide),
@@ -85,6 +86,7 @@ ARITHMETIC = (
     pointwise("scale", lambda x: paddle.scale(x, -2.0, 1.0)),
     pointwise("scale", lambda x: paddle.scale(x, -2.0, 1.0, False)),
     pointwise("scale", lambda x: paddle.scale(x, 0.5)),
+    Specimen("pd_op.increment_", lambda x: paddle.increment(x, 2.0), {"x": (1,)}),
     pointwise("clip", lambda x: paddle.clip(x, -1.0, 1.0)),
     pointwise("abs", paddle.abs),
     pointwise("sign", paddle.sign),

@@ -141,6 +141,8 @@ REDUCED = (
         for op in ("any", "all")
         for keep in (True, False)
     ),
+    pointwise("mean_all", _C_ops.mean_all),
+    pointwise("p_norm", lambda x: _C_ops.p_norm(x, 2.0, 1, 1e-12, True, False)),
     pointwise("argmax", lambda x: paddle.argmax(x, 1)),
     pointwise("argmin", lambda x: paddle.argmin(x, 1, keepdim=True)),
     pointwise("topk", lambda x: paddle.topk(x, 2, 1)),

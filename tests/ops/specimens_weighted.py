@@ -113,6 +113,12 @@ WEIGHTED = (
     _conv((6, 2, 3, 3), stride=2, groups=2),
     _conv((5, 4, 3, 2), CHANNELS_LAST, data_format="NHWC"),
     _conv((5, 4, 1, 3), (2, 4, 1, 6)),
+    Specimen("pd_op.conv3d", F.conv3d, {"input": (2, 4, 3, 4, 4), "filter": (5, 4, 2, 3, 3)}),
+    Specimen(
+        "pd_op.conv3d",
+        lambda x, w: F.conv3d(x, w, groups=2, data_format="NDHWC"),
+        {"input": (2, 3, 4, 4, 4), "filter": (6, 2, 2, 3, 2)},
+    ),
     Specimen(DEPTHWISE, lambda x, w: F.conv2d(x, w, groups=4), {"input": IMAGE, "filter": (4, 1, 3, 3)}),
     Specimen(DEPTHWISE, lambda x, w: F.conv2d(x, w, groups=4), {"input": IMAGE, "filter": (8, 1, 3, 3)}),
     Specimen(
