@@ -110,6 +110,10 @@ class OpFacts:
         """The axis of the weight along which the output channels lie; None for an op without a weight."""
         return self.weight_axis(attrs).out if self.weight_axis is not None else None
 
+    def takes_integer_weight(self, attrs: Attrs) -> bool:
+        """Whether the weight can be kept as codes: the scale of a channel comes out as a factor of it."""
+        return self.weight is not None and self.on_codes(attrs) is OnCodes.MULTIPLIES
+
     def passes_values(self, attrs: Attrs) -> bool:
         """Whether every result is a value of the one data tensor, or zero, so that both have one range."""
         is_alone = len(self.data) == 1 and not self.takes_list

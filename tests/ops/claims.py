@@ -204,15 +204,17 @@ def _scales(row: OpFacts, of: Trial) -> Iterator[str]:
 def _multiplies(row: OpFacts, of: Trial) -> Iterator[str]:
     for feed in (feed for operand in row.data for feed in _feeds(of, operand)):
         yield from _grows(row, of, [feed])
-    if row.weight is not None and row.weight_axis is not None:
+    if row.takes_integer_weight(of.attrs) and row.weight is not None and row.weight_axis is not None:
         data, axis = of.data(), row.weight_axis(of.attrs).out
-        scaled = data[row.weight].copy()
-        np.moveaxis(scaled, axis, 0)[0] *= 3
+        scaled, count = data[row.weight].copy(), data[row.weight].shape[axis]
+        for i, weights in enumerate(np.moveaxis(scaled, axis, 0)):
+            weights *= i + 2
         before, after = of.run(data), of.run({**data, row.weight: scaled})
-        for channel in _channels_of_slice(row, of, 0, scaled.shape[axis], before):
-            expected = 3 * _channel(row, of, before, channel)
-            if not _near(_channel(row, of, after, channel), expected):
-                yield f"on_codes: multiplies, but channel {channel} does not grow with its weights"
+        for i in range(count):
+            for channel in _channels_of_slice(row, of, i, count, before):
+                expected = (i + 2) * _channel(row, of, before, channel)
+                if not _near(_channel(row, of, after, channel), expected):
+                    yield f"on_codes: multiplies, but channel {channel} does not grow with its weights"
 
 
 def _grows(row: OpFacts, of: Trial, feeds: list[str]) -> Iterator[str]:

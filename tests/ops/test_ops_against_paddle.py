@@ -10,7 +10,7 @@ import numpy as np
 import paddle
 import pytest
 from claims import broken_claims, flow, macs, unproved
-from paddle_trials import Specimen, trial
+from paddle_trials import Specimen, Trial, trial
 from specimens import SPECIMENS
 from specimens_shapes import CONCAT_OF_EXAMPLES, MAX_OF_PICTURE, MEAN_OF_PICTURE
 from specimens_weighted import MATMUL_ATTENTION, MATMUL_TRANSPOSED_X
@@ -45,7 +45,7 @@ def test_every_specimen_belongs_to_a_row() -> None:
 
 
 def test_sync_batch_norm_reads_and_makes_what_batch_norm_does(tmp_path: Path) -> None:
-    norm = trial(next(s for s in SPECIMENS if s.op == "pd_op.batch_norm_"))
+    norm = trial_of("pd_op.batch_norm_")
     file, program = tmp_path / "program.json", paddle.static.Program()
     paddle.base.core.serialize_pir_program(norm.program, str(file), True, True, True)
     file.write_text(file.read_text().replace('batch_norm_"', 'sync_batch_norm_"'))
@@ -159,3 +159,23 @@ def test_where_the_channel_axis_stays_the_channels_go_on(specimen: Specimen) -> 
 def test_an_op_through_which_the_channels_go_on_does_not_reduce_them() -> None:
     broken = list(flow(OPS["pd_op.mean"], trial(MEAN_OF_PICTURE)))
     assert broken[0] == "reduces: the result has the shape (2, 4), channels and all"
+
+
+def test_the_weights_that_can_be_kept_as_integers() -> None:
+    kept = {row.name for row in RUN_HERE if row.takes_integer_weight(trial_of(row.name).attrs)}
+    assert kept == {
+        "pd_op.bmm",
+        "pd_op.conv2d",
+        "pd_op.conv2d_transpose",
+        "pd_op.conv3d",
+        "pd_op.depthwise_conv2d",
+        "pd_op.depthwise_conv2d_transpose",
+        "pd_op.embedding",
+        "pd_op.matmul",
+        "pd_op.mv",
+    }
+
+
+def trial_of(name: str) -> Trial:
+    """The trial of the first specimen of an op."""
+    return trial(next(specimen for specimen in SPECIMENS if specimen.op == name))
