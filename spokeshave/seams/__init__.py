@@ -4,7 +4,8 @@ Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
 """
 
 from spokeshave.seams.handles import Operation, Program, Scope, Value
-from spokeshave.seams.lineage import clone, comes_from, descended
+from spokeshave.seams.kinds import BLOCK, PROGRAM, VALUE
+from spokeshave.seams.lineage import clone, counterpart, descended
 from spokeshave.seams.modes import TESTED_VERSIONS, building, static_mode
 from spokeshave.seams.naming import (
     made_name,
@@ -31,12 +32,16 @@ from spokeshave.seams.programs import (
     set_test_mode,
     taken_apart_on_failure,
 )
+from spokeshave.seams.scopes import in_scope
 from spokeshave.seams.storage import REFUSALS, read_program, words_of, write_program
 from spokeshave.seams.tensors import erase_tensors, has_tensor, read_tensor, tensor_names, write_tensor
 
 __all__ = [
+    "BLOCK",
+    "PROGRAM",
     "REFUSALS",
     "TESTED_VERSIONS",
+    "VALUE",
     "Operation",
     "Program",
     "Scope",
@@ -45,12 +50,13 @@ __all__ = [
     "attributes",
     "building",
     "clone",
-    "comes_from",
+    "counterpart",
     "descended",
     "dtype_name",
     "erase",
     "erase_tensors",
     "has_tensor",
+    "in_scope",
     "insert_after",
     "insert_before",
     "is_absent",

@@ -19,6 +19,9 @@ _NUMBERED = re.compile(r"(?P<kind>.+)_(?P<number>\d+)\.tmp_\d+")
 # What Paddle names by itself, and the attribute that holds the name.
 _NAMED_BY_PADDLE = {"builtin.parameter": "parameter_name", "pd_op.data": "name", "pd_op.feed": "name"}
 
+# Ops that give a name to what they read.
+_NAMES_ITS_OPERAND = {"builtin.set_parameter": "parameter_name", "builtin.shadow_output": "output_name"}
+
 # What Paddle 2 called an op in the names of its results, where that was not what it is called in Paddle 3.
 _OLD_KINDS = {
     "add": "elementwise_add",
@@ -55,6 +58,8 @@ class _Ledger:
 
     taken: set[str] = field(default_factory=set)
     kinds: Counter[str] = field(default_factory=Counter)
+    # Paddle's clone hands the attributes of the Python object on: this ledger may be another program's.
+    owner: int = 0
     last: int = 0
 
     def take(self, name: str) -> None:
@@ -96,7 +101,9 @@ def name_value(value: Value, name: str) -> None:
 def name_of(value: Value) -> str | None:
     """The name that a value has, or None where it was given none yet: cheap, and changes nothing."""
     op = _maker(value)
-    return None if op is None else _name_at(op, value.index())
+    if op is None:
+        return None
+    return _name_at(op, value.index()) or (value._names[0] if value.has_name else None)
 
 
 def made_name(value: Value) -> str | None:
@@ -154,13 +161,15 @@ def _named(ops: Iterable[Operation]) -> Iterator[tuple[str, Value]]:
             name = _name_at(op, index)
             if name is not None:
                 yield name, op.result(index)
+        if op.name() in _NAMES_ITS_OPERAND:
+            yield op.str_attr(_NAMES_ITS_OPERAND[op.name()]), op.operand_source(0)
 
 
 def _ledger(program: Program) -> _Ledger:
     """What a program keeps of its names; read off its ops where it comes from Paddle's own clone."""
     found = getattr(program, _LEDGER, None)
-    if found is None:
-        found = _Ledger()
+    if found is None or found.owner != id(program):
+        found = _Ledger(owner=id(program))
         for name, _ in _named(all_ops(program)):
             found.take(name)
         setattr(program, _LEDGER, found)
