@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from spokeshave.compat._patch import Patch
-from spokeshave.errors.compat import ValueNotNameable
 from spokeshave.seams import VALUE, Value, made_name, name_value
 
 
@@ -14,13 +13,7 @@ def _name(original: Any) -> Any:
         name = made_name(value)
         return original.__get__(value) if name is None else name
 
-    def give(value: Value, name: str) -> None:
-        try:
-            name_value(value, name)
-        except ValueNotNameable:
-            original.__set__(value, name)
-
-    return property(get, give, doc="The name by which the value can be fetched.")
+    return property(get, name_value, doc="The name by which the value can be fetched.")
 
 
 def _shown(original: Any) -> Any:

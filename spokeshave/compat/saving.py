@@ -17,7 +17,8 @@ def _save(original: Any) -> Any:
         program = program_in(more.get("program"))
         if isinstance(program, PROGRAM):
             more["program"] = program
-            feed_vars, fetch_vars = resolved(feed_vars, program), resolved(fetch_vars, program)
+            feed_vars = resolved(feed_vars, program, "feed_vars")
+            fetch_vars = resolved(fetch_vars, program, "fetch_vars")
         return original(path_prefix, feed_vars, fetch_vars, executor, **more)
 
     return save

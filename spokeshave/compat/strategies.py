@@ -12,6 +12,9 @@ from spokeshave.errors.compat import StrategyNotServed
 from spokeshave.seams import PROGRAM, Program
 
 
+_PADDLES_COMPILED = paddle.static.CompiledProgram
+
+
 @dataclass
 class ExecutionStrategy:
     """How operators were scheduled. All may be set; only several iterations in one run are not served."""
@@ -24,14 +27,19 @@ class ExecutionStrategy:
 
 
 class CompiledProgram:
-    """A program to be run as it is: `Executor.run` takes it in place of the program."""
+    """A program to be run as it is: `Executor.run` takes it in place of the program.
+
+    Of a program in the format of Paddle 2 it makes Paddle's own.
+    """
+
+    def __new__(cls, program_or_graph: Any, build_strategy: Any = None) -> Any:
+        if isinstance(program_in(program_or_graph), PROGRAM):
+            return super().__new__(cls)
+        return _PADDLES_COMPILED(program_or_graph, build_strategy)
 
     def __init__(self, program_or_graph: Any, build_strategy: Any = None) -> None:
-        program = program_in(program_or_graph)
-        if not isinstance(program, PROGRAM):
-            raise StrategyNotServed(setting="CompiledProgram", value=type(program_or_graph).__name__)
         _check_build(build_strategy)
-        self._program: Program = program
+        self._program: Program = program_in(program_or_graph)
 
     def with_data_parallel(
         self,

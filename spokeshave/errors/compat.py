@@ -27,16 +27,16 @@ class ValueNotNameable(UserError, ValueError):
     """A value cannot bear the name that it was to get.
 
     ## Why
-    Parameters and inputs are named by Paddle: under that name a scope keeps their numbers, or a feed brings
-    them. An argument of a loop has no operator that could carry a name.
+    Under the name of a parameter, or of what an optimizer remembers, a scope keeps its numbers; with another
+    name they would not be found. An argument of a loop has no operator that could carry a name.
 
     ## What to do
-    Name a parameter or an input where it is made (`name=`). In a loop, name what its operators make.
+    Name a parameter where it is made (`name=`). In a loop, name what its operators make.
     """
 
     code = "value-not-nameable"
     says = "The value {value} cannot be called {name!r}."
-    next_step = "Name parameters and inputs where they are made."
+    next_step = "Name parameters where they are made."
     value: str
     name: str
 
@@ -54,9 +54,9 @@ class ValueOfAnotherProgram(UserError, ValueError):
     """
 
     code = "value-of-another-program"
-    says = "Number {place} of what is to be fetched or fed is no value of this program or its ancestors."
+    says = "{place} is no value of this program, nor of one that it was made from."
     next_step = "Take it from the program itself: `program.global_block().var(name)`."
-    place: int
+    place: str
 
 
 class NoSuchVar(UserError, ValueError):

@@ -81,21 +81,19 @@ class _Ledger:
 def name_value(value: Value, name: str) -> None:
     """Gives a value a name, in place of the one it may have; clones of its program have it too.
 
-    No other value of the program may have that name. Parameters and inputs have names from Paddle.
+    No other value of the program may have that name. An input is fed by it afterwards. Parameters and
+    accumulators have their names from Paddle, for a scope keeps them under these.
     """
     if name_of(value) == name:
         return
     op = _maker(value)
-    if op is None or op.name() in _NAMED_BY_PADDLE:
+    if op is None or (op.name() in _NAMED_BY_PADDLE and value.persistable):
         raise ValueNotNameable(value=str(name_of(value)), name=name)
-    program = program_of(value)
     with _LOCK:
-        ledger = _ledger(program)
-        holder = named_value(program, name) if name in ledger.taken else None
-        if holder is not None:
-            raise ValueNameTaken(name=name, op=holder.get_defining_op().name())
-        ledger.take(name)
-        op.set_str_attr(f"{VALUE_NAME}{value.index()}", name)
+        program = program_of(value)
+        _check_free(program, name)
+        _ledger(program).take(name)
+        op.set_str_attr(_attribute(op, value.index()), name)
 
 
 def name_of(value: Value) -> str | None:
@@ -103,7 +101,7 @@ def name_of(value: Value) -> str | None:
     op = _maker(value)
     if op is None:
         return None
-    return _name_at(op, value.index()) or (value._names[0] if value.has_name else None)
+    return str(value._names[0]) if value.has_name else _name_at(op, value.index())
 
 
 def made_name(value: Value) -> str | None:
@@ -150,9 +148,19 @@ def _maker(value: Value) -> Operation | None:
     return None if is_absent(value) else value.get_defining_op()
 
 
+def _attribute(op: Operation, index: int) -> str:
+    return _NAMED_BY_PADDLE.get(op.name()) or f"{VALUE_NAME}{index}"
+
+
 def _name_at(op: Operation, index: int) -> str | None:
-    attribute = _NAMED_BY_PADDLE.get(op.name()) or f"{VALUE_NAME}{index}"
+    attribute = _attribute(op, index)
     return op.str_attr(attribute) if op.has_attr(attribute) else None
+
+
+def _check_free(program: Program, name: str) -> None:
+    holder = named_value(program, name) if name in _ledger(program).taken else None
+    if holder is not None:
+        raise ValueNameTaken(name=name, op=holder.get_defining_op().name())
 
 
 def _named(ops: Iterable[Operation]) -> Iterator[tuple[str, Value]]:
