@@ -8,7 +8,7 @@ from typing import Any
 from spokeshave.compat import fetching, naming, programs, saving, scoping, strategies
 from spokeshave.compat._patch import Patch
 
-__all__ = ["PATCHES", "disable", "enable"]
+__all__ = ["PATCHES", "Patch", "disable", "enable"]
 
 PATCHES: tuple[Patch, ...] = (
     *naming.PATCHES,

@@ -11,7 +11,6 @@ from spokeshave.compat._patch import ABSENT, Patch
 from spokeshave.errors.compat import StrategyNotServed
 from spokeshave.seams import PROGRAM, Program
 
-
 _PADDLES_COMPILED = paddle.static.CompiledProgram
 
 
