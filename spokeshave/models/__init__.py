@@ -1,4 +1,4 @@
-"""Nets by name, as Paddle layers. Paddle is imported when the first one is asked for."""
+"""Nets by name, as layers and for static programs. Paddle is imported when the first one is asked for."""
 
 from __future__ import annotations
 
@@ -8,14 +8,44 @@ from spokeshave.models._net import NETS, Net, create
 from spokeshave.registry import lazily
 
 if TYPE_CHECKING:
+    from spokeshave.models.cifar_resnet import CifarResNet
     from spokeshave.models.lenet import LeNet
     from spokeshave.models.mobilenet_v1 import MobileNetV1
+    from spokeshave.models.mobilenet_v1_keras import MobileNetV1Keras
+    from spokeshave.models.mobilenet_v3 import MobileNetV3
+    from spokeshave.models.pp_lcnet import PPLCNet
+    from spokeshave.models.resnet import ResNet
+    from spokeshave.models.static import MobileNet, MobileNetV2, ResNet34, ResNet50
 
-__all__ = ["NETS", "LeNet", "MobileNetV1", "Net", "create"]
+__all__ = [
+    "NETS",
+    "CifarResNet",
+    "LeNet",
+    "MobileNet",
+    "MobileNetV1",
+    "MobileNetV1Keras",
+    "MobileNetV2",
+    "MobileNetV3",
+    "Net",
+    "PPLCNet",
+    "ResNet",
+    "ResNet34",
+    "ResNet50",
+    "create",
+]
 
 _HOMES = {
+    "CifarResNet": "spokeshave.models.cifar_resnet",
     "LeNet": "spokeshave.models.lenet",
+    "MobileNet": "spokeshave.models.static",
     "MobileNetV1": "spokeshave.models.mobilenet_v1",
+    "MobileNetV1Keras": "spokeshave.models.mobilenet_v1_keras",
+    "MobileNetV2": "spokeshave.models.static",
+    "MobileNetV3": "spokeshave.models.mobilenet_v3",
+    "PPLCNet": "spokeshave.models.pp_lcnet",
+    "ResNet": "spokeshave.models.resnet",
+    "ResNet34": "spokeshave.models.static",
+    "ResNet50": "spokeshave.models.static",
 }
 __getattr__, _ = lazily(__name__, _HOMES)
 

@@ -4,13 +4,22 @@ Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
 """
 
 from spokeshave.seams.handles import Operation, Program, Scope, Value
+from spokeshave.seams.kinds import BLOCK, PROGRAM, VALUE
+from spokeshave.seams.lineage import clone, counterpart, descended
 from spokeshave.seams.modes import TESTED_VERSIONS, building, dynamic_mode, static_mode
+from spokeshave.seams.naming import (
+    made_name,
+    name_all,
+    name_of,
+    name_value,
+    named_value,
+    named_values,
+    program_of,
+)
 from spokeshave.seams.optimizers import run_startup, scheduler_of, serves_a_program
 from spokeshave.seams.programs import (
     all_ops,
     attributes,
-    clone,
-    descended,
     dtype_name,
     erase,
     forget_schedule,
@@ -34,6 +43,7 @@ from spokeshave.seams.programs import (
     set_training_mode,
     taken_apart_on_failure,
 )
+from spokeshave.seams.scopes import in_scope
 from spokeshave.seams.storage import REFUSALS, read_program, words_of, write_program
 from spokeshave.seams.tensors import erase_tensors, has_tensor, read_tensor, tensor_names, write_tensor
 from spokeshave.seams.tracing import (
@@ -49,8 +59,11 @@ from spokeshave.seams.tracing import (
 )
 
 __all__ = [
+    "BLOCK",
+    "PROGRAM",
     "REFUSALS",
     "TESTED_VERSIONS",
+    "VALUE",
     "Operation",
     "Program",
     "Scope",
@@ -62,6 +75,7 @@ __all__ = [
     "callable_program",
     "clone",
     "copy_ops",
+    "counterpart",
     "descended",
     "dtype_name",
     "dynamic_mode",
@@ -69,6 +83,7 @@ __all__ = [
     "erase_tensors",
     "forget_schedule",
     "has_tensor",
+    "in_scope",
     "input_ops",
     "insert_after",
     "insert_before",
@@ -77,7 +92,13 @@ __all__ = [
     "is_trainable",
     "is_value",
     "let_gradients_pass",
+    "made_name",
     "modes_kept",
+    "name_all",
+    "name_of",
+    "name_value",
+    "named_value",
+    "named_values",
     "new_fetch",
     "new_input",
     "new_parameter",
@@ -86,6 +107,7 @@ __all__ = [
     "ops_within",
     "parameter_ops",
     "persistable_values",
+    "program_of",
     "read_program",
     "read_tensor",
     "rename_parameter",

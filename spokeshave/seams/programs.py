@@ -13,9 +13,10 @@ from paddle import pir
 from spokeshave.errors.program import ErasedInUse
 from spokeshave.seams.handles import Operation, Program, Value
 
-_ORIGIN = "spokeshave_origin"
 _DATA = ("pd_op.data", "pd_op.feed")
 _WITH_FRACTION = ("float16", "bfloat16", "float32", "float64")
+# With the number of a result behind it: the attribute of an op that holds the name of that result.
+VALUE_NAME = "value_name_"
 
 # Asking one of these for the names of its operands or results ends the process.
 _NAMELESS = frozenset(
@@ -25,35 +26,6 @@ _NAMELESS = frozenset(
 
 # Where it was built, how gradients treat it, where it runs: not part of what an op computes.
 _NOT_MEANING = frozenset({"op_callstack", "stop_gradient", "place", "persistable"})
-
-
-def clone(program: Program) -> tuple[Program, Any]:
-    """A copy of a program, and the map whose `look_up` gives each value of the old one in the new one.
-
-    The copy remembers both, so that `descended` finds a value of the old one in it.
-    """
-    mapping = pir.IrMapping()
-    copy = program.clone(mapping)
-    # The ancestor is kept alive with its values: the map holds bare addresses.
-    setattr(copy, _ORIGIN, (program, mapping))
-    return copy, mapping
-
-
-def descended(value: Value, program: Program) -> Value:
-    """What a value of an ancestor has become in a program; the value itself where it is no ancestor's."""
-    for mapping in reversed(_mappings(program)):
-        if mapping.has(value):
-            value = mapping.look_up(value)
-    return value
-
-
-def _mappings(program: Program) -> list[Any]:
-    found = []
-    origin = getattr(program, _ORIGIN, None)
-    while origin is not None:
-        found.append(origin[1])
-        origin = getattr(origin[0], _ORIGIN, None)
-    return found
 
 
 def all_ops(program: Program) -> list[Operation]:
@@ -168,7 +140,7 @@ def result_names(op: Operation) -> list[str]:
 
 def attributes(op: Operation) -> dict[str, Any]:
     """What an op was told, as plain data: tuples for lists, names for types."""
-    return {k: _plain(v) for k, v in op.attrs().items() if k not in _NOT_MEANING}
+    return {k: _plain(v) for k, v in op.attrs().items() if _has_meaning(k)}
 
 
 def insert_before(op: Operation) -> None:
@@ -261,6 +233,10 @@ def _is_persistable(op: Operation) -> bool:
 def _has_names(op: Operation) -> bool:
     name = op.name()
     return bool(name.startswith("pd_op.") and name not in _NAMELESS)
+
+
+def _has_meaning(attribute: str) -> bool:
+    return attribute not in _NOT_MEANING and not attribute.startswith(VALUE_NAME)
 
 
 def _plain(attribute: Any) -> Any:

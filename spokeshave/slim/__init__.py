@@ -5,8 +5,8 @@ A thin front: it translates arguments and calls the same verbs as everything els
 """
 
 from spokeshave import compat
-from spokeshave.slim import quant
+from spokeshave.slim import models, quant
 
 compat.enable()
 
-__all__ = ["quant"]
+__all__ = ["models", "quant"]
