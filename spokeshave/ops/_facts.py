@@ -63,10 +63,11 @@ class OldOp:
     """What an op is called in the old format (ProgramDesc).
 
     `operands`, `results` and `attrs` give the names there for those here; `constants` are operands here and
-    attributes there, and `dtypes` names the attribute that tells the dtype of an operand there. `derived`
-    gives attributes there that follow from those here. What is in none of them has no counterpart.
-    `scratch` are results that must be declared there and that nobody reads; `shares` names the operand whose
-    variable a result must be written to.
+    attributes there where they are constant, `computed` what they are called where they are not. `dtypes`
+    names the attribute that tells the dtype of an operand there. `derived` gives attributes there that follow
+    from those here, or that stand in for what is computed; a constant goes before them. What is in none of
+    them has no counterpart. `scratch` are results that must be declared there and that nobody reads; `shares`
+    names the operand whose variable a result must be written to.
     """
 
     type: str
@@ -74,6 +75,7 @@ class OldOp:
     results: Mapping[str, str] = field(default_factory=lambda: {"out": "Out"}, hash=False)
     attrs: Mapping[str, str] = field(default_factory=dict, hash=False)
     constants: Mapping[str, str] = field(default_factory=dict, hash=False)
+    computed: Mapping[str, str] = field(default_factory=dict, hash=False)
     scratch: tuple[str, ...] = ()
     shares: Mapping[str, str] = field(default_factory=dict, hash=False)
     dtypes: Mapping[str, str] = field(default_factory=dict, hash=False)

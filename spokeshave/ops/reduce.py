@@ -123,6 +123,7 @@ TOPK = OpFacts(
         {"out": "Out", "indices": "Indices"},
         same("axis", "largest", "sorted"),
         same("k"),
+        computed={"k": "K"},
     ),
 )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from paddle_trials import Specimen
 from specimens_pointwise import ACTIVATIONS, ARITHMETIC, LOGIC
-from specimens_shapes import CONSTANTS, MOVED, POOLS, QUANTIZERS, REDUCED, RESIZED
+from specimens_shapes import COMPUTED, CONSTANTS, MOVED, POOLS, QUANTIZERS, REDUCED, RESIZED
 from specimens_weighted import NORMS, WEIGHTED
 
 from spokeshave.ops import OPS
@@ -20,6 +20,7 @@ _BUILT = (
     *POOLS,
     *RESIZED,
     *MOVED,
+    *COMPUTED,
     *CONSTANTS,
     *REDUCED,
     *QUANTIZERS,

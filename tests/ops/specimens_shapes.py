@@ -184,6 +184,76 @@ REDUCED = (
 )
 
 
+def _computed(op: str, call: Callable[..., Any], **given: Any) -> Specimen:
+    """An op that is told by other tensors where to move values."""
+    name = "input" if op == "slice" else "x"
+    told = {operand: np.array(numbers) for operand, numbers in given.items()}
+    return Specimen(f"pd_op.{op}", call, {name: IMAGE}, given=told)
+
+
+def _sliced(x: Any, starts: Any, ends: Any) -> Any:
+    return _C_ops.slice(x, [1, 2], starts, ends, [-1, -1], [])
+
+
+COMPUTED = (
+    _computed("reshape", paddle.reshape, shape=[2, 8, 18]),
+    _computed("tile", paddle.tile, repeat_times=[1, 2, 1, 1]),
+    Specimen("pd_op.expand", paddle.expand, {"x": (1, 4, 1, 1)}, given={"shape": np.array([2, 4, 3, 3])}),
+    _computed("slice", _sliced, starts=[1, 0], ends=[3, 4]),
+    _computed("roll", lambda x, shifts: paddle.roll(x, shifts, [1, 3]), shifts=[1, 2]),
+    _computed("unsqueeze", paddle.unsqueeze, axis=[1]),
+    _computed("topk", lambda x, k: paddle.topk(x, k, 1), k=[2]),
+    _computed("gather", paddle.gather, index=[2, 0, 2], axis=[1]),
+    Specimen(
+        "pd_op.concat",
+        lambda a, b, axis: paddle.concat([a, b], axis),
+        {"x.0": IMAGE, "x.1": IMAGE},
+        given={"axis": np.array([1])},
+    ),
+    Specimen(
+        "pd_op.split_with_num",
+        lambda x, axis: paddle.split(x, 2, axis),
+        {"x": IMAGE},
+        given={"axis": np.array([1])},
+    ),
+    Specimen(
+        "pd_op.split",
+        lambda x, axis: paddle.split(x, [1, 3], axis),
+        {"x": IMAGE},
+        given={"axis": np.array([1])},
+    ),
+    Specimen(
+        "pd_op.strided_slice",
+        lambda x, *told: _C_ops.strided_slice(x, [1, 2], *told),
+        {"x": IMAGE},
+        given={name: np.array(n) for name, n in (("starts", [0, 1]), ("ends", [4, 5]), ("strides", [2, 3]))},
+    ),
+    Specimen(
+        "pd_op.pad3d",
+        lambda x, paddings: _C_ops.pad3d(x, paddings, "constant", 0.0, "NCDHW"),
+        {"x": (2, 4, 3, 6, 6)},
+        given={"paddings": np.array([0, 1, 1, 1, 0, 0])},
+    ),
+    Specimen(
+        "pd_op.clip",
+        lambda x, least, most: _C_ops.clip(x, least, most),
+        {"x": IMAGE},
+        given={"min": np.array([-0.5], "float32"), "max": np.array([0.7], "float32")},
+    ),
+    Specimen(
+        "pd_op.scale",
+        lambda x, scale: _C_ops.scale(x, scale, 0.5, True),
+        {"x": IMAGE},
+        given={"scale": np.array([-2.0], "float32")},
+    ),
+    Specimen(
+        "pd_op.one_hot",
+        lambda x, n: _C_ops.one_hot(x, n),
+        given={"x": np.array([[0, 2], [3, 1]], "int64"), "num_classes": np.array([4], "int32")},
+    ),
+)
+
+
 def _observed(kind: str, *told: Any, **more: Any) -> Specimen:
     op: Any = getattr(_C_ops, kind)
     return Specimen(f"pd_op.{kind}", lambda *operands: op(*operands, *told), disturb=np.negative, **more)
