@@ -109,7 +109,7 @@ class OpFacts:
     old: OldOp | None = None
 
     def out_axis(self, attrs: Attrs) -> int | None:
-        """The axis of the weight along which the output channels lie; None for an op without a weight."""
+        """The axis of the weight along which the output channels lie; None where there is no such axis."""
         return self.weight_axis(attrs).out if self.weight_axis is not None else None
 
     def takes_integer_weight(self, attrs: Attrs) -> bool:

@@ -167,3 +167,10 @@ P_NORM = OpFacts(
     on_codes=scales,
     old=OldOp("p_norm", {"x": "X"}, attrs=same("porder", "axis", "epsilon", "keepdim", "asvector")),
 )
+
+LOGSUMEXP = OpFacts(
+    name="pd_op.logsumexp",
+    doc="The logarithm of the sum of exponentials over the axes in `axis`.",
+    flow=ChannelFlow.REDUCES,
+    old=OldOp("logsumexp", {"x": "X"}, attrs=same("axis", "keepdim", "reduce_all")),
+)

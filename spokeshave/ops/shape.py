@@ -392,3 +392,21 @@ ARANGE = OpFacts(
     data=(),
     old=OldOp("range", {"start": "Start", "end": "End", "step": "Step"}),
 )
+
+TRIL = OpFacts(
+    name="pd_op.tril",
+    doc="Zero above a diagonal of the last two axes: the mask of attention that looks back.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+    on_codes=moves,
+    old=OldOp("tril_triu", {"x": "X"}, attrs=same("diagonal"), derived=lambda attrs: {"lower": True}),
+)
+
+TRIU = OpFacts(
+    name="pd_op.triu",
+    doc="Zero below a diagonal of the last two axes.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+    on_codes=moves,
+    old=OldOp("tril_triu", {"x": "X"}, attrs=same("diagonal"), derived=lambda attrs: {"lower": False}),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddle_trials import Specimen
-from specimens_pointwise import ACTIVATIONS, ARITHMETIC, LOGIC
+from specimens_pointwise import ACTIVATIONS, ARITHMETIC, LOGIC, LOSSES
 from specimens_shapes import COMPUTED, CONSTANTS, MOVED, POOLS, QUANTIZERS, REDUCED, RESIZED
 from specimens_weighted import NORMS, WEIGHTED
 
@@ -17,6 +17,7 @@ _BUILT = (
     *ACTIVATIONS,
     *ARITHMETIC,
     *LOGIC,
+    *LOSSES,
     *POOLS,
     *RESIZED,
     *MOVED,

@@ -65,6 +65,10 @@ ACTIVATIONS = (
     pointwise("sigmoid", F.sigmoid),
     pointwise("tanh", paddle.tanh),
     pointwise("softplus", lambda x: F.softplus(x, 2.0, 15.0)),
+    pointwise("logsigmoid", F.log_sigmoid),
+    pointwise("softsign", F.softsign),
+    pointwise("celu", lambda x: F.celu(x, 0.7)),
+    pointwise("hardshrink", lambda x: F.hardshrink(x, 0.7)),
     pointwise("softmax", lambda x: F.softmax(x, 1)),
     pointwise("softmax", F.softmax),
     pointwise("log_softmax", lambda x: F.log_softmax(x, 1)),
@@ -130,4 +134,18 @@ LOGIC = (
         {"x": IMAGE, "y": IMAGE},
         given={"condition": np.random.RandomState(2).rand(*IMAGE) > 0.5},
     ),
+)
+
+LOSSES = (
+    Specimen(
+        "pd_op.sigmoid_cross_entropy_with_logits",
+        F.binary_cross_entropy_with_logits,
+        {"x": (3, 5), "label": (3, 5)},
+    ),
+    Specimen(
+        "pd_op.huber_loss",
+        lambda x, y: _C_ops.huber_loss(x, y, 0.8),
+        {"input": (3, 5), "label": (3, 5)},
+    ),
+    Specimen("pd_op.label_smooth", lambda x: F.label_smooth(x, epsilon=0.2), {"label": (3, 5)}),
 )

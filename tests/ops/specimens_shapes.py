@@ -63,6 +63,7 @@ def _assigned() -> Any:
 POOLS = (
     pointwise("pool2d", lambda x: F.max_pool2d(x, 3, 2, 1)),
     pointwise("pool2d", lambda x: F.avg_pool2d(x, 2)),
+    pointwise("max_pool2d_with_index", lambda x: F.max_pool2d(x, 2, return_mask=True)),
     pointwise("pool2d", lambda x: F.avg_pool2d(x, 3, 2, 1)),
     pointwise("pool2d", lambda x: F.adaptive_avg_pool2d(x, 1)),
     _channels_last("pool2d", lambda x: F.max_pool2d(x, 2, data_format="NHWC")),
@@ -112,6 +113,8 @@ MOVED = (
     pointwise("shuffle_channel", lambda x: _C_ops.shuffle_channel(x, 2)),
     pointwise("channel_shuffle", lambda x: F.channel_shuffle(x, 2)),
     pointwise("assign", paddle.assign),
+    pointwise("tril", paddle.tril),
+    pointwise("triu", lambda x: paddle.triu(x, 1)),
     pointwise("cast", lambda x: paddle.cast(x, "float64")),
     pointwise("cast", lambda x: paddle.cast(x, "int32")),
     Specimen("pd_op.assign_out_", _C_ops.assign_out_, {"x": IMAGE, "output": IMAGE}),
@@ -141,6 +144,8 @@ REDUCED = (
         for op in ("any", "all")
         for keep in (True, False)
     ),
+    pointwise("logsumexp", paddle.logsumexp),
+    pointwise("logsumexp", lambda x: paddle.logsumexp(x, 1, keepdim=True)),
     pointwise("mean_all", _C_ops.mean_all),
     pointwise("p_norm", lambda x: _C_ops.p_norm(x, 2.0, 1, 1e-12, True, False)),
     pointwise("argmax", lambda x: paddle.argmax(x, 1)),

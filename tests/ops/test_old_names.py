@@ -124,6 +124,7 @@ WRONG_MEANINGS = [
     ("scale", {"constants": {}}, "result out"),
     ("hardsigmoid", {"attrs": {"slope": "offset", "offset": "slope"}}, "attribute slope"),
     ("relu", {"type": "relu6"}, "read back as pd_op.relu6"),
+    ("topk", {"computed": {}}, "result out"),
     ("topk", {"results": {"out": "Indices", "indices": "Out"}}, "result out"),
 ]
 
