@@ -33,11 +33,12 @@ class OnCodes(Enum):
     """What an op makes of integer codes in place of the numbers that they stand for.
 
     A code is a number divided by a scale and shifted by a zero point; rounding is left out of account.
-    `MOVES`: each result is a value of a data operand, or zero, so codes that share scale and zero point go
-    through as they are. `SCALES`: all data operands times one a > 0 give the result times a, so codes that
-    share a scale go through where the zero point is zero. `MULTIPLIES`: a factor in any one data operand, or
-    in one output channel of the weight, comes out as that factor, so each may have a scale of its own.
-    `FLOATS`: none of these is promised.
+    `MOVES`: each result is a value of a data operand, picked by its place or as the largest or smallest, or a
+    zero that is there whatever comes in, so codes that share scale and zero point go through as they are.
+    `SCALES`: all data operands times one a > 0 give the result times a, so codes that share a scale go
+    through where the zero point is zero. `MULTIPLIES`: a factor in any one data operand, or in one output
+    channel of the weight, comes out as that factor, so each may have a scale of its own. `FLOATS`: none of
+    these is promised.
     """
 
     MOVES = "moves"

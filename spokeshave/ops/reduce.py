@@ -172,5 +172,6 @@ LOGSUMEXP = OpFacts(
     name="pd_op.logsumexp",
     doc="The logarithm of the sum of exponentials over the axes in `axis`.",
     flow=ChannelFlow.REDUCES,
+    sign=Sign.AS_INPUTS,
     old=OldOp("logsumexp", {"x": "X"}, attrs=same("axis", "keepdim", "reduce_all")),
 )
