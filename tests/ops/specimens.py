@@ -32,9 +32,9 @@ def _in_place(specimen: Specimen) -> Specimen:
     return replace(specimen, op=f"{specimen.op}_", renamed=specimen.op)
 
 
-_KNOWN = {specimen.op for specimen in _BUILT}
+_FIRST = {specimen.op: specimen for specimen in reversed(_BUILT)}
 SPECIMENS = (
     *_BUILT,
     # No call makes the ops that write over their first operand: static mode makes the plain ones of them.
-    *(_in_place(s) for s in _BUILT if f"{s.op}_" in OPS and f"{s.op}_" not in _KNOWN),
+    *(_in_place(s) for op, s in _FIRST.items() if f"{op}_" in OPS and f"{op}_" not in _FIRST),
 )
