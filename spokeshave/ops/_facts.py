@@ -33,11 +33,12 @@ class OnCodes(Enum):
     """What an op makes of integer codes in place of the numbers that they stand for.
 
     A code is a number divided by a scale and shifted by a zero point; rounding is left out of account.
-    `MOVES`: each result is a value of a data operand, or zero, so codes that share scale and zero point go
-    through as they are. `SCALES`: all data operands times one a > 0 give the result times a, so codes that
-    share a scale go through where the zero point is zero. `MULTIPLIES`: a factor in any one data operand, or
-    in one output channel of the weight, comes out as that factor, so each may have a scale of its own.
-    `FLOATS`: none of these is promised.
+    `MOVES`: each result is a value of a data operand, picked by its place or as the largest or smallest, or a
+    zero that is there whatever comes in, so codes that share scale and zero point go through as they are.
+    `SCALES`: all data operands times one a > 0 give the result times a, so codes that share a scale go
+    through where the zero point is zero. `MULTIPLIES`: a factor in any one data operand, or in one output
+    channel of the weight, comes out as that factor, so each may have a scale of its own. `FLOATS`: none of
+    these is promised.
     """
 
     MOVES = "moves"
@@ -63,10 +64,11 @@ class OldOp:
     """What an op is called in the old format (ProgramDesc).
 
     `operands`, `results` and `attrs` give the names there for those here; `constants` are operands here and
-    attributes there, and `dtypes` names the attribute that tells the dtype of an operand there. `derived`
-    gives attributes there that follow from those here. What is in none of them has no counterpart.
-    `scratch` are results that must be declared there and that nobody reads; `shares` names the operand whose
-    variable a result must be written to.
+    attributes there where they are constant, `computed` what they are called where they are not. `dtypes`
+    names the attribute that tells the dtype of an operand there. `derived` gives attributes there that follow
+    from those here, or that stand in for what is computed; a constant goes before them. What is in none of
+    them has no counterpart. `scratch` are results that must be declared there and that nobody reads; `shares`
+    names the operand whose variable a result must be written to.
     """
 
     type: str
@@ -74,6 +76,7 @@ class OldOp:
     results: Mapping[str, str] = field(default_factory=lambda: {"out": "Out"}, hash=False)
     attrs: Mapping[str, str] = field(default_factory=dict, hash=False)
     constants: Mapping[str, str] = field(default_factory=dict, hash=False)
+    computed: Mapping[str, str] = field(default_factory=dict, hash=False)
     scratch: tuple[str, ...] = ()
     shares: Mapping[str, str] = field(default_factory=dict, hash=False)
     dtypes: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -107,7 +110,7 @@ class OpFacts:
     old: OldOp | None = None
 
     def out_axis(self, attrs: Attrs) -> int | None:
-        """The axis of the weight along which the output channels lie; None for an op without a weight."""
+        """The axis of the weight along which the output channels lie; None where there is no such axis."""
         return self.weight_axis(attrs).out if self.weight_axis is not None else None
 
     def takes_integer_weight(self, attrs: Attrs) -> bool:

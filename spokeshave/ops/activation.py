@@ -155,3 +155,34 @@ LOG_SOFTMAX = OpFacts(
     channel_axis=lambda attrs, rank: attrs.get("axis", -1) % rank,
     old=unary("log_softmax", "axis"),
 )
+
+LOG_SIGMOID = OpFacts(
+    name="pd_op.logsigmoid",
+    doc="The logarithm of a sigmoid.",
+    flow=ChannelFlow.KEEPS,
+    old=unary("logsigmoid"),
+)
+
+SOFTSIGN = OpFacts(
+    name="pd_op.softsign",
+    doc="`x / (1 + abs(x))`.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+    old=unary("softsign"),
+)
+
+CELU = OpFacts(
+    name="pd_op.celu",
+    doc="`x` where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+    old=unary("celu", "alpha"),
+)
+
+HARDSHRINK = OpFacts(
+    name="pd_op.hardshrink",
+    doc="`x` where its magnitude is above `threshold`, zero elsewhere.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+    old=unary("hard_shrink", "threshold"),
+)

@@ -138,14 +138,26 @@ SCALE = OpFacts(
     "`scale` is an operand, so attributes do not tell its sign.",
     flow=ChannelFlow.KEEPS,
     on_codes=_scales_without_bias,
-    old=OldOp("scale", {"x": "X"}, attrs=same("bias", "bias_after_scale"), constants={"scale": "scale"}),
+    old=OldOp(
+        "scale",
+        {"x": "X"},
+        attrs=same("bias", "bias_after_scale"),
+        constants=same("scale"),
+        computed={"scale": "ScaleTensor"},
+    ),
 )
 
 CLIP = OpFacts(
     name="pd_op.clip",
     doc="`min(max(x, min), max)`. The bounds are operands, so attributes do not tell the sign.",
     flow=ChannelFlow.KEEPS,
-    old=OldOp("clip", {"x": "X"}, constants=same("min", "max")),
+    old=OldOp(
+        "clip",
+        {"x": "X"},
+        constants=same("min", "max"),
+        computed={"min": "Min", "max": "Max"},
+        derived=lambda attrs: {"min": 0.0, "max": 0.0},
+    ),
 )
 
 ABS = OpFacts(

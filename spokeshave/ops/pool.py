@@ -34,3 +34,16 @@ POOL = OpFacts(
         constants={"kernel_size": "ksize"},
     ),
 )
+
+MAX_POOL_WITH_INDEX = OpFacts(
+    name="pd_op.max_pool2d_with_index",
+    doc="The maximum over windows, and where in the picture each lies.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+    old=OldOp(
+        "max_pool2d_with_index",
+        {"x": "X"},
+        {"out": "Out", "mask": "Mask"},
+        {"kernel_size": "ksize", **same("strides", "paddings", "global_pooling", "adaptive", "ceil_mode")},
+    ),
+)

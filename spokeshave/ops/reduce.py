@@ -123,6 +123,7 @@ TOPK = OpFacts(
         {"out": "Out", "indices": "Indices"},
         same("axis", "largest", "sorted"),
         same("k"),
+        computed={"k": "K"},
     ),
 )
 
@@ -165,4 +166,12 @@ P_NORM = OpFacts(
     sign=Sign.NONNEGATIVE,
     on_codes=scales,
     old=OldOp("p_norm", {"x": "X"}, attrs=same("porder", "axis", "epsilon", "keepdim", "asvector")),
+)
+
+LOGSUMEXP = OpFacts(
+    name="pd_op.logsumexp",
+    doc="The logarithm of the sum of exponentials over the axes in `axis`.",
+    flow=ChannelFlow.REDUCES,
+    sign=Sign.AS_INPUTS,
+    old=OldOp("logsumexp", {"x": "X"}, attrs=same("axis", "keepdim", "reduce_all")),
 )

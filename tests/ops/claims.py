@@ -35,7 +35,10 @@ def broken_claims(row: OpFacts, specimen: Specimen) -> list[str]:
 
 def flow(row: OpFacts, of: Trial) -> Iterator[str]:
     """What contradicts the channel flow."""
-    return _FLOWS[row.flow](row, of)
+    if row.flow is not ChannelFlow.MAKES and not any(_feeds(of, operand) for operand in row.data):
+        yield f"{row.flow.value}: no operand carries a channel"
+        return
+    yield from _FLOWS[row.flow](row, of)
 
 
 def macs(row: OpFacts, of: Trial) -> Iterator[str]:
@@ -193,6 +196,10 @@ def _moves(row: OpFacts, of: Trial) -> Iterator[str]:
     values = {value for operand in row.data for feed in _feeds(of, operand) for value in data[feed].ravel()}
     if set(of.run(data).ravel()) - values - {0.0}:
         yield "on_codes: moves, but values came out that did not go in"
+    raised = {operand: data[operand] + 8 for name in row.data for operand in _feeds(of, name)}
+    before, after = of.run(data), of.run({**data, **raised})
+    if not np.isclose(np.where(after == 0, before, after - 8), before, atol=ROUNDED).all():
+        yield "on_codes: moves, but which values it picks depends on their signs"
     yield from _scales(row, of)
 
 

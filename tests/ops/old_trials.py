@@ -59,13 +59,17 @@ def _maker(value: Any) -> Any:
 
 def _write(block: Any, old: OldOp, of: Trial) -> list[str]:
     """Writes the op, and a copy of each of its results to find it by; gives their names."""
-    read = {here: _operands(block, of, here) for here in old.operands}
+    names = {
+        **old.operands,
+        **{here: there for here, there in old.computed.items() if not _is_constant(of, here)},
+    }
+    read = {here: _operands(block, of, here) for here in names}
     made = {here: _results(block, of, here) for here in old.results}
     for here, operand in old.shares.items():
         made[here] = dict(zip(made[here], read[operand]))
     op = block.append_op(
         type=old.type,
-        inputs={old.operands[here]: variables for here, variables in read.items() if variables},
+        inputs={names[here]: variables for here, variables in read.items() if variables},
         outputs={
             **{old.results[here]: list(parts.values()) for here, parts in made.items() if parts},
             **{name: [block.create_var(name=name)] for name in old.scratch},
@@ -84,6 +88,10 @@ def _write(block: Any, old: OldOp, of: Trial) -> list[str]:
 
 def _operands(block: Any, of: Trial, name: str) -> list[Any]:
     return [_operand(block, maker, f"{name}_{i}") for i, maker in enumerate(makers_of(of.source(name)))]
+
+
+def _is_constant(of: Trial, name: str) -> bool:
+    return all(maker.name() in ("pd_op.full", "pd_op.full_int_array") for maker in makers_of(of.source(name)))
 
 
 def _operand(block: Any, maker: Any, name: str) -> Any:
@@ -118,10 +126,12 @@ def _attributes(old: OldOp, of: Trial) -> dict[str, Any]:
     told = {there: _plain(of.attrs[here]) for here, there in old.attrs.items()}
     for here, there in old.constants.items():
         (maker,) = makers_of(of.source(here))
+        if not _is_constant(of, here):
+            continue
         told[there] = _AS_KIND.get(kinds[there], lambda value: value)(maker.attrs()["value"])
     for here, there in old.dtypes.items():
         told[there] = _plain(of.source(here).dtype)
-    return {**told, **old.derived(of.attrs)}
+    return {**old.derived(of.attrs), **told}
 
 
 def _plain(value: Any) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddle_trials import Specimen
-from specimens_pointwise import ACTIVATIONS, ARITHMETIC, LOGIC
-from specimens_shapes import CONSTANTS, MOVED, POOLS, QUANTIZERS, REDUCED, RESIZED
+from specimens_pointwise import ACTIVATIONS, ARITHMETIC, LOGIC, LOSSES
+from specimens_shapes import COMPUTED, CONSTANTS, MOVED, POOLS, QUANTIZERS, REDUCED, RESIZED
 from specimens_weighted import NORMS, WEIGHTED
 
 from spokeshave.ops import OPS
@@ -17,9 +17,11 @@ _BUILT = (
     *ACTIVATIONS,
     *ARITHMETIC,
     *LOGIC,
+    *LOSSES,
     *POOLS,
     *RESIZED,
     *MOVED,
+    *COMPUTED,
     *CONSTANTS,
     *REDUCED,
     *QUANTIZERS,
@@ -30,9 +32,9 @@ def _in_place(specimen: Specimen) -> Specimen:
     return replace(specimen, op=f"{specimen.op}_", renamed=specimen.op)
 
 
-_KNOWN = {specimen.op for specimen in _BUILT}
+_FIRST = {specimen.op: specimen for specimen in reversed(_BUILT)}
 SPECIMENS = (
     *_BUILT,
     # No call makes the ops that write over their first operand: static mode makes the plain ones of them.
-    *(_in_place(s) for s in _BUILT if f"{s.op}_" in OPS and f"{s.op}_" not in _KNOWN),
+    *(_in_place(s) for op, s in _FIRST.items() if f"{op}_" in OPS and f"{op}_" not in _FIRST),
 )

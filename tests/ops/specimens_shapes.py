@@ -63,6 +63,7 @@ def _assigned() -> Any:
 POOLS = (
     pointwise("pool2d", lambda x: F.max_pool2d(x, 3, 2, 1)),
     pointwise("pool2d", lambda x: F.avg_pool2d(x, 2)),
+    pointwise("max_pool2d_with_index", lambda x: F.max_pool2d(x, 2, return_mask=True)),
     pointwise("pool2d", lambda x: F.avg_pool2d(x, 3, 2, 1)),
     pointwise("pool2d", lambda x: F.adaptive_avg_pool2d(x, 1)),
     _channels_last("pool2d", lambda x: F.max_pool2d(x, 2, data_format="NHWC")),
@@ -99,8 +100,8 @@ MOVED = (
     _padded("reflect", 0.0),
     _padded("replicate", -3.0),
     _padded("circular", 0.0, "NDHWC"),
-    Specimen("pd_op.expand", lambda x: paddle.expand(x, [2, 4, 3, 3]), {"x": (1, 4, 1, 1)}),
-    Specimen("pd_op.expand_as", paddle.expand_as, {"x": (1, 4, 1, 1), "y": IMAGE}),
+    Specimen("pd_op.expand", lambda x: paddle.expand(x, [3, 4, 3, 3]), {"x": (3, 4, 1, 1)}),
+    Specimen("pd_op.expand_as", paddle.expand_as, {"x": (2, 4, 1, 1), "y": IMAGE}),
     pointwise("tile", lambda x: paddle.tile(x, [1, 2, 1, 1])),
     _picked("gather", lambda x, index: paddle.gather(x, index, 1)),
     _picked("gather_nd", paddle.gather_nd, np.array([[0, 3], [1, 1]], "int64")),
@@ -112,6 +113,8 @@ MOVED = (
     pointwise("shuffle_channel", lambda x: _C_ops.shuffle_channel(x, 2)),
     pointwise("channel_shuffle", lambda x: F.channel_shuffle(x, 2)),
     pointwise("assign", paddle.assign),
+    pointwise("tril", paddle.tril),
+    pointwise("triu", lambda x: paddle.triu(x, 1)),
     pointwise("cast", lambda x: paddle.cast(x, "float64")),
     pointwise("cast", lambda x: paddle.cast(x, "int32")),
     Specimen("pd_op.assign_out_", _C_ops.assign_out_, {"x": IMAGE, "output": IMAGE}),
@@ -119,11 +122,12 @@ MOVED = (
 
 CONSTANTS = (
     _made("full", lambda: paddle.full([2, 3], 0.5)),
-    _made("full_int_array", lambda: _C_ops.full_int_array([2, 3], paddle.int64, paddle.CPUPlace())),
-    _made("full_with_tensor", lambda: paddle.full(paddle.full([2], 3, "int64"), 0.5)),
+    _made("full", lambda: paddle.full([2, 3], -1, "int64")),
+    _made("full_int_array", lambda: _C_ops.full_int_array([2, -1], paddle.int64, paddle.CPUPlace())),
+    _made("full_with_tensor", lambda: paddle.full(paddle.full([2], 3, "int64"), -0.5)),
     _made("assign_value_", lambda: paddle.assign(np.array([1.5, -2.0], "float32"))),
     _made("assign_value", _assigned),
-    _made("arange", lambda: paddle.arange(1, 7, 2)),
+    _made("arange", lambda: paddle.arange(-1, 7, 2)),
     Specimen("pd_op.shape", _C_ops.shape, {"input": IMAGE}),
     Specimen("pd_op.shape64", _C_ops.shape64, {"input": IMAGE}),
     pointwise("numel", paddle.numel),
@@ -141,6 +145,9 @@ REDUCED = (
         for op in ("any", "all")
         for keep in (True, False)
     ),
+    pointwise("logsumexp", paddle.logsumexp),
+    pointwise("logsumexp", lambda x: paddle.logsumexp(x, 1, keepdim=True)),
+    Specimen("pd_op.logsumexp", lambda x: paddle.logsumexp(x, 1), {"x": (5, 1)}),
     pointwise("mean_all", _C_ops.mean_all),
     pointwise("p_norm", lambda x: _C_ops.p_norm(x, 2.0, 1, 1e-12, True, False)),
     pointwise("argmax", lambda x: paddle.argmax(x, 1)),
@@ -163,6 +170,14 @@ REDUCED = (
         result="loss",
     ),
     Specimen(
+        "pd_op.cross_entropy_with_softmax",
+        lambda x, label: _C_ops.cross_entropy_with_softmax(x, label, False, False, True, -100, -1),
+        {"input": (3, 3)},
+        given={"label": np.array([[0], [1], [2]], "int64")},
+        positive=("input",),
+        result="loss",
+    ),
+    Specimen(
         "pd_op.crf_decoding",
         lambda emission, transition, length: _C_ops.crf_decoding(emission, transition, None, length),
         {"emission": (2, 7, 4), "transition": (6, 4)},
@@ -180,6 +195,76 @@ REDUCED = (
         lambda boxes, scores: _C_ops.multiclass_nms3(boxes, scores, None, 0.01, 10, 10, 0.9, True, 1.0, -1),
         {"bboxes": (1, 5, 4), "scores": (1, 3, 5)},
         result=ALL,
+    ),
+)
+
+
+def _computed(op: str, call: Callable[..., Any], **given: Any) -> Specimen:
+    """An op that is told by other tensors where to move values."""
+    name = "input" if op == "slice" else "x"
+    told = {operand: np.array(numbers) for operand, numbers in given.items()}
+    return Specimen(f"pd_op.{op}", call, {name: IMAGE}, given=told)
+
+
+def _sliced(x: Any, starts: Any, ends: Any) -> Any:
+    return _C_ops.slice(x, [1, 2], starts, ends, [-1, -1], [])
+
+
+COMPUTED = (
+    _computed("reshape", paddle.reshape, shape=[2, 8, 18]),
+    _computed("tile", paddle.tile, repeat_times=[1, 2, 1, 1]),
+    Specimen("pd_op.expand", paddle.expand, {"x": (1, 4, 1, 1)}, given={"shape": np.array([2, 4, 3, 3])}),
+    _computed("slice", _sliced, starts=[1, 0], ends=[3, 4]),
+    _computed("roll", lambda x, shifts: paddle.roll(x, shifts, [1, 3]), shifts=[1, 2]),
+    _computed("unsqueeze", paddle.unsqueeze, axis=[1]),
+    _computed("topk", lambda x, k: paddle.topk(x, k, 1), k=[2]),
+    _computed("gather", paddle.gather, index=[2, 0, 2], axis=[1]),
+    Specimen(
+        "pd_op.concat",
+        lambda a, b, axis: paddle.concat([a, b], axis),
+        {"x.0": IMAGE, "x.1": IMAGE},
+        given={"axis": np.array([1])},
+    ),
+    Specimen(
+        "pd_op.split_with_num",
+        lambda x, axis: paddle.split(x, 2, axis),
+        {"x": IMAGE},
+        given={"axis": np.array([1])},
+    ),
+    Specimen(
+        "pd_op.split",
+        lambda x, axis: paddle.split(x, [1, 3], axis),
+        {"x": IMAGE},
+        given={"axis": np.array([1])},
+    ),
+    Specimen(
+        "pd_op.strided_slice",
+        lambda x, *told: _C_ops.strided_slice(x, [1, 2], *told),
+        {"x": IMAGE},
+        given={name: np.array(n) for name, n in (("starts", [0, 1]), ("ends", [4, 5]), ("strides", [2, 3]))},
+    ),
+    Specimen(
+        "pd_op.pad3d",
+        lambda x, paddings: _C_ops.pad3d(x, paddings, "constant", 0.0, "NCDHW"),
+        {"x": (2, 4, 3, 6, 6)},
+        given={"paddings": np.array([0, 1, 1, 1, 0, 0])},
+    ),
+    Specimen(
+        "pd_op.clip",
+        lambda x, least, most: _C_ops.clip(x, least, most),
+        {"x": IMAGE},
+        given={"min": np.array([-0.5], "float32"), "max": np.array([0.7], "float32")},
+    ),
+    Specimen(
+        "pd_op.scale",
+        lambda x, scale: _C_ops.scale(x, scale, 0.5, True),
+        {"x": IMAGE},
+        given={"scale": np.array([-2.0], "float32")},
+    ),
+    Specimen(
+        "pd_op.one_hot",
+        lambda x, n: _C_ops.one_hot(x, n),
+        given={"x": np.array([[0, 2], [3, 1]], "int64"), "num_classes": np.array([4], "int32")},
     ),
 )
 

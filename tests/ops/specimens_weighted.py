@@ -114,6 +114,7 @@ WEIGHTED = (
     _conv((5, 4, 3, 2), CHANNELS_LAST, data_format="NHWC"),
     _conv((5, 4, 1, 3), (2, 4, 1, 6)),
     Specimen("pd_op.conv3d", F.conv3d, {"input": (2, 4, 3, 4, 4), "filter": (5, 4, 2, 3, 3)}),
+    Specimen("pd_op.conv3d", F.conv3d, {"input": (2, 4, 3, 4, 4), "filter": (4, 4, 1, 1, 1)}),
     Specimen(
         "pd_op.conv3d",
         lambda x, w: F.conv3d(x, w, groups=2, data_format="NDHWC"),

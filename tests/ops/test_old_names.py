@@ -42,7 +42,7 @@ def unknown_names(old: OldOp) -> list[str]:
     must_make = {v.name for v in proto.outputs if not v.dispensable and not v.extra}
     made = {*old.results.values(), *old.scratch}
     return [
-        *(f"operand {name}" for name in sorted(set(old.operands.values()) - known_in)),
+        *(f"operand {name}" for name in sorted({*old.operands.values(), *old.computed.values()} - known_in)),
         *(f"result {name}" for name in sorted(made - known_out)),
         *(f"attribute {name}" for name in sorted(attrs - attributes_of(old.type))),
         *(f"without operand {name}" for name in sorted(must_read - set(old.operands.values()))),
@@ -124,6 +124,7 @@ WRONG_MEANINGS = [
     ("scale", {"constants": {}}, "result out"),
     ("hardsigmoid", {"attrs": {"slope": "offset", "offset": "slope"}}, "attribute slope"),
     ("relu", {"type": "relu6"}, "read back as pd_op.relu6"),
+    ("topk", {"computed": {}}, "result out"),
     ("topk", {"results": {"out": "Indices", "indices": "Out"}}, "result out"),
 ]
 
