@@ -39,6 +39,7 @@ def main() -> None:
     rows = [*starting(repeats), *passes(repeats)]
     with tempfile.TemporaryDirectory() as folder:
         rows += storage(Path(folder), repeats)
+        rows += memory(Path(folder))
     finish("program", rows, chosen, seeds=[SEED])
 
 
@@ -102,8 +103,8 @@ def saved_and_loaded(net: Any, shape: list[int | None]) -> Model:
 
 
 def storage(folder: Path, repeats: int) -> Iterator[Row]:
-    """Loading and saving MobileNetV1 beside Paddle's own calls, in turns; checksums and disk apart."""
-    model = saved_and_loaded(models.create("mobilenet_v1"), [None, 3, 224, 224])
+    """Loading and saving ResNet50 beside Paddle's own calls, in turns; checksums and disk apart."""
+    model = saved_and_loaded(models.create("resnet50"), [None, 3, 224, 224])
     save(model, folder / "ours")
     paddle.enable_static()
     executor = paddle.static.Executor(paddle.CPUPlace())
@@ -124,8 +125,49 @@ def storage(folder: Path, repeats: int) -> Iterator[Row]:
         "save": (lambda: save(model, folder / "ours"), paddle_save),
     }
     for what, (ours, theirs) in pairs.items():
-        yield from against_paddle(f"{what} MobileNetV1", ours, theirs, repeats)
+        yield from against_paddle(f"{what} ResNet50", ours, theirs, repeats)
     paddle.disable_static()
+
+
+# What runs in a process of its own: one step, and what it took at its peak beyond what was there before.
+STEP = """
+import sys
+from pathlib import Path
+from spokeshave.program import PASSES, load, rewrite, save
+def kilobytes(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith(field + ":")))
+step, path, warm = sys.argv[1:]
+save(rewrite(load(warm), PASSES["fold-batch-norm"]).model, f"{warm}/again/m")
+model = None if step == "load" else load(path)
+before = kilobytes("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")
+if step == "load":
+    load(path)
+elif step == "save":
+    save(model, f"{path}-saved")
+else:
+    folded = rewrite(model, PASSES[step]).model
+print(1024 * (kilobytes("VmHWM") - before))
+"""
+
+
+def memory(folder: Path) -> Iterator[Row]:
+    """How often the weights of ResNet50 lie in memory at most, while it is loaded, saved, rewritten."""
+    (folder / "warm").mkdir()
+    small = paddle.nn.Sequential(paddle.nn.Conv2D(3, 8, 3), paddle.nn.BatchNorm2D(8))
+    small.eval()
+    spec = [paddle.static.InputSpec([None, 3, 8, 8], "float32", "image")]
+    paddle.jit.save(small, str(folder / "warm/m"), spec)
+    weights = (folder / "ours.pdiparams").stat().st_size
+    for step in ("load", "save", "fold-batch-norm"):
+        command = [sys.executable, "-c", STEP, step, str(folder / "ours"), str(folder / "warm")]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        taken = int(done.stdout.split()[-1]) / weights
+        # What is there before is one copy, but when it is only being loaded.
+        yield Row(
+            "memory, ResNet50", f"{step}, copies of the weights", taken + (step != "load"), "x", None, 2.0
+        )
 
 
 def against_paddle(

@@ -194,3 +194,20 @@ class FetchUnknown(UserError, KeyError):
     next_step = "Nearest: {nearest}."
     name: str
     nearest: str
+
+
+class InputNotChosen(UserError, ValueError):
+    """Outputs need an input that was left out when the inputs of a model were chosen.
+
+    ## Why
+    `inputs=` names where the model is to begin, and a way from another input still leads to an output.
+
+    ## What to do
+    Name that input too, name the inner value at which to cut the way off, or choose other outputs.
+    """
+
+    code = "input-not-chosen"
+    says = "The outputs need the input {input!r}, which is not among those chosen: {chosen}."
+    next_step = "Name it too, cut at an inner value behind it, or choose other outputs."
+    input: str
+    chosen: str

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 from spokeshave.registry import lazily
 
 if TYPE_CHECKING:
-    from spokeshave.program.inference import for_inference
+    from spokeshave.program.capturing import capture
+    from spokeshave.program.forms import for_inference, for_training
+    from spokeshave.program.layering import ProgramLayer, as_layer
     from spokeshave.program.loading import load
     from spokeshave.program.model import Model
     from spokeshave.program.rewriting import PASSES, Editor, Found, PassResult, Rewrite, rewrite
     from spokeshave.program.saving import save
+    from spokeshave.program.training import Training, append_training, optimizer_like, training_of
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -20,10 +23,18 @@ __getattr__, __dir__ = lazily(
         "Model": "spokeshave.program.model",
         "PassResult": "spokeshave.program.rewriting",
         "Rewrite": "spokeshave.program.rewriting",
-        "for_inference": "spokeshave.program.inference",
+        "ProgramLayer": "spokeshave.program.layering",
+        "Training": "spokeshave.program.training",
+        "append_training": "spokeshave.program.training",
+        "as_layer": "spokeshave.program.layering",
+        "capture": "spokeshave.program.capturing",
+        "for_inference": "spokeshave.program.forms",
+        "for_training": "spokeshave.program.forms",
         "load": "spokeshave.program.loading",
+        "optimizer_like": "spokeshave.program.training",
         "rewrite": "spokeshave.program.rewriting",
         "save": "spokeshave.program.saving",
+        "training_of": "spokeshave.program.training",
     },
 )
 
@@ -33,9 +44,17 @@ __all__ = [
     "Found",
     "Model",
     "PassResult",
+    "ProgramLayer",
     "Rewrite",
+    "Training",
+    "append_training",
+    "as_layer",
+    "capture",
     "for_inference",
+    "for_training",
     "load",
+    "optimizer_like",
     "rewrite",
     "save",
+    "training_of",
 ]

@@ -25,6 +25,7 @@ from spokeshave.seams import (
     clone,
     descended,
     has_tensor,
+    persistable_values,
     read_tensor,
     static_mode,
     words_of,
@@ -124,9 +125,11 @@ class Model:
         return Model(self.program, self._copied_scope(), self.fetches)
 
     def _copied_scope(self) -> Scope:
+        """All that the program keeps, what an optimizer remembers included as far as it is there."""
         scope = paddle.static.Scope()
-        for name in self.parameters:
-            write_tensor(scope, name, self.weight(name))
+        for name in persistable_values(self.program):
+            if name in self.parameters or self.holds(name):
+                write_tensor(scope, name, self.weight(name))
         return scope
 
     def op(self, node_id: str) -> Operation:

@@ -16,6 +16,7 @@ from spokeshave.seams import (
     dtype_name,
     is_absent,
     operand_names,
+    ops_within,
     result_names,
 )
 
@@ -151,7 +152,7 @@ class _Reader:
         """What the blocks of a branch or a loop read from outside, so that no reader is overlooked."""
         if not op.num_regions():
             return {}
-        inner = (v for block in op.blocks() for o in block.ops for v in o.operands_source())
+        inner = (v for o in ops_within(op) for v in o.operands_source())
         known = dict.fromkeys(self._ids[v.id] for v in inner if not is_absent(v) and v.id in self._ids)
         return {f"captured.{i}": value_id for i, value_id in enumerate(known)}
 

@@ -10,15 +10,22 @@ from spokeshave.errors.files import CannotWrite
 from spokeshave.errors.program import NotAModel, ProgramNotWritable
 from spokeshave.files import sums_text, write_together
 from spokeshave.program.document import check_document
-from spokeshave.program.inference import for_inference
+from spokeshave.program.forms import for_inference
 from spokeshave.program.loading import MODEL_SUFFIX, SUMS_SUFFIX, WEIGHTS_SUFFIX, declared_parameters
 from spokeshave.program.model import Model
 from spokeshave.program.weights import weights_bytes
 from spokeshave.seams import REFUSALS, Program, building, new_fetch, read_tensor, words_of, write_program
 
 
-def save(model: Model, prefix: str | Path, outputs: Sequence[str] | None = None) -> tuple[Path, ...]:
+def save(
+    model: Model,
+    prefix: str | Path,
+    outputs: Sequence[str] | None = None,
+    inputs: Sequence[str] | None = None,
+) -> tuple[Path, ...]:
     """Writes `prefix.json`, `prefix.pdiparams` and their checksums, in test mode, with what outputs need.
+
+    `outputs` and `inputs` say where the model is to end and to begin, as `for_inference` takes them.
 
     All bytes are on the disk before the first file takes its name: a full disk or a kill leaves the old
     files whole. A kill in the moment between two names leaves files that `load` refuses, as the checksums
@@ -26,7 +33,7 @@ def save(model: Model, prefix: str | Path, outputs: Sequence[str] | None = None)
     `paddle.inference` and `load`; saved twice, it is the same to the byte.
     """
     prefix = Path(prefix)
-    model = for_inference(model, outputs)
+    model = for_inference(model, outputs, inputs)
     with building(model.program):
         for place, (name, value) in enumerate(model.fetches):
             new_fetch(value, name, place)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from paddle import pir
 
 from spokeshave.seams.handles import Program, Value
-from spokeshave.seams.naming import name_all, name_of, named_value, program_of
+from spokeshave.seams.naming import name_all, name_of, named_value
 from spokeshave.seams.programs import all_ops, is_absent
 
-_ORIGIN = "spokeshave_origin"
+_ORIGIN, _FAMILY = "spokeshave_origin", "spokeshave_family"
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,13 @@ def clone(program: Program) -> tuple[Program, Any]:
     All values of the copy have names, by which `descended` finds what became of those of the old one. The
     map is good until the copy is changed: of what was erased since it gives dead values.
     """
+    if not hasattr(program, _FAMILY):
+        setattr(program, _FAMILY, WeakSet([program]))
     mapping = pir.IrMapping()
-    copy = program.clone(mapping)
+    copy = program.clone(mapping)  # attributes of the Python object go along, the family too
     name_all(copy)
     setattr(copy, _ORIGIN, _Origin(program, dict(_names(program, copy))))
+    getattr(copy, _FAMILY).add(copy)
     return copy, mapping
 
 
@@ -44,22 +48,48 @@ def descended(value: Value, program: Program) -> Value:
 
     The value itself where it is no ancestor's, or where nothing is left of it.
     """
-    name = None if is_absent(value) else _name_in_copies(value, program)
-    found = None if name is None else named_value(program, name)
+    found = None if is_absent(value) else _inherited(value, program)
     return value if found is None else found
 
 
-def comes_from(program: Program, ancestor: Program) -> bool:
-    """Whether a program was made from another, in one step or several."""
-    return any(origin.program is ancestor for origin in _origins(program))
+def counterpart(value: Value, program: Program) -> Value | None:
+    """The value of a program that stands for one of it, of an ancestor, or of another copy of an ancestor.
 
-
-def _name_in_copies(value: Value, program: Program) -> str | None:
-    if value.get_defining_op() is None:
+    None where there is none. A value whose program is gone may be given too.
+    """
+    if is_absent(value):
         return None
-    home = program_of(value)
-    origins = (origin for origin in _origins(program) if origin.program is home)
-    return next((origin.names.get(value.id) for origin in origins), None)
+    if _holds(program, value):
+        return value
+    found = _inherited(value, program)
+    return _of_sibling(value, program) if found is None else found
+
+
+# Of a value whose program is gone nothing but its id may be asked: all else would end the process.
+
+
+def _inherited(value: Value, program: Program) -> Value | None:
+    known = (origin.names[value.id] for origin in _origins(program) if value.id in origin.names)
+    name = next(known, None)
+    return None if name is None else named_value(program, name)
+
+
+def _of_sibling(value: Value, program: Program) -> Value | None:
+    """What has the same name in a program with a common ancestor, and has it from there."""
+    for sibling in list(getattr(program, _FAMILY, ())):
+        if sibling is not program and _holds(sibling, value):
+            name = name_of(value)
+            shared = {id(o.program): o for o in _origins(sibling)}
+            pairs = ((o, shared.get(id(o.program))) for o in _origins(program))
+            common = next(((mine, its) for mine, its in pairs if its is not None), None)
+            if common and all(name in origin.names.values() for origin in common):
+                return named_value(program, str(name))
+    return None
+
+
+def _holds(program: Program, value: Value) -> bool:
+    results = (found for op in program.global_block().ops for found in op.results())
+    return any(found.is_same(value) for found in results)
 
 
 def _origins(program: Program) -> Iterator[_Origin]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import paddle
+from paddle.base import framework
 
 from spokeshave.seams.handles import Program
 
@@ -14,15 +15,26 @@ TESTED_VERSIONS = ("3.3.1",)
 
 @contextmanager
 def static_mode() -> Iterator[None]:
-    """Static mode inside, the caller's own mode again outside."""
-    if not paddle.in_dynamic_mode():
+    """Static mode inside, the caller's own mode again outside, and names go on counting where they were.
+
+    `paddle.enable_static` and `paddle.disable_static` would begin all names anew, so that the next layer's
+    parameters bear the names of those before, and one optimizer takes both for the same.
+    """
+    with framework._dygraph_guard(None):
+        yield
+
+
+@contextmanager
+def dynamic_mode() -> Iterator[None]:
+    """Dynamic mode inside, the caller's own mode again outside."""
+    if paddle.in_dynamic_mode():
         yield
         return
-    paddle.enable_static()
+    paddle.disable_static()
     try:
         yield
     finally:
-        paddle.disable_static()
+        paddle.enable_static()
 
 
 @contextmanager

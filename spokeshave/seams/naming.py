@@ -19,6 +19,9 @@ _NUMBERED = re.compile(r"(?P<kind>.+)_(?P<number>\d+)\.tmp_\d+")
 # What Paddle names by itself, and the attribute that holds the name.
 _NAMED_BY_PADDLE = {"builtin.parameter": "parameter_name", "pd_op.data": "name", "pd_op.feed": "name"}
 
+# Ops that give a name to what they read.
+_NAMES_ITS_OPERAND = {"builtin.set_parameter": "parameter_name", "builtin.shadow_output": "output_name"}
+
 # What Paddle 2 called an op in the names of its results, where that was not what it is called in Paddle 3.
 _OLD_KINDS = {
     "add": "elementwise_add",
@@ -55,6 +58,8 @@ class _Ledger:
 
     taken: set[str] = field(default_factory=set)
     kinds: Counter[str] = field(default_factory=Counter)
+    # Paddle's clone hands the attributes of the Python object on: this ledger may be another program's.
+    owner: int = 0
     last: int = 0
 
     def take(self, name: str) -> None:
@@ -76,27 +81,27 @@ class _Ledger:
 def name_value(value: Value, name: str) -> None:
     """Gives a value a name, in place of the one it may have; clones of its program have it too.
 
-    No other value of the program may have that name. Parameters and inputs have names from Paddle.
+    No other value of the program may have that name. An input is fed by it afterwards. Parameters and
+    accumulators have their names from Paddle, for a scope keeps them under these.
     """
     if name_of(value) == name:
         return
     op = _maker(value)
-    if op is None or op.name() in _NAMED_BY_PADDLE:
+    if op is None or (op.name() in _NAMED_BY_PADDLE and value.persistable):
         raise ValueNotNameable(value=str(name_of(value)), name=name)
-    program = program_of(value)
     with _LOCK:
-        ledger = _ledger(program)
-        holder = named_value(program, name) if name in ledger.taken else None
-        if holder is not None:
-            raise ValueNameTaken(name=name, op=holder.get_defining_op().name())
-        ledger.take(name)
-        op.set_str_attr(f"{VALUE_NAME}{value.index()}", name)
+        program = program_of(value)
+        _check_free(program, name)
+        _ledger(program).take(name)
+        op.set_str_attr(_attribute(op, value.index()), name)
 
 
 def name_of(value: Value) -> str | None:
     """The name that a value has, or None where it was given none yet: cheap, and changes nothing."""
     op = _maker(value)
-    return None if op is None else _name_at(op, value.index())
+    if op is None:
+        return None
+    return str(value._names[0]) if value.has_name else _name_at(op, value.index())
 
 
 def made_name(value: Value) -> str | None:
@@ -143,9 +148,19 @@ def _maker(value: Value) -> Operation | None:
     return None if is_absent(value) else value.get_defining_op()
 
 
+def _attribute(op: Operation, index: int) -> str:
+    return _NAMED_BY_PADDLE.get(op.name()) or f"{VALUE_NAME}{index}"
+
+
 def _name_at(op: Operation, index: int) -> str | None:
-    attribute = _NAMED_BY_PADDLE.get(op.name()) or f"{VALUE_NAME}{index}"
+    attribute = _attribute(op, index)
     return op.str_attr(attribute) if op.has_attr(attribute) else None
+
+
+def _check_free(program: Program, name: str) -> None:
+    holder = named_value(program, name) if name in _ledger(program).taken else None
+    if holder is not None:
+        raise ValueNameTaken(name=name, op=holder.get_defining_op().name())
 
 
 def _named(ops: Iterable[Operation]) -> Iterator[tuple[str, Value]]:
@@ -154,13 +169,15 @@ def _named(ops: Iterable[Operation]) -> Iterator[tuple[str, Value]]:
             name = _name_at(op, index)
             if name is not None:
                 yield name, op.result(index)
+        if op.name() in _NAMES_ITS_OPERAND:
+            yield op.str_attr(_NAMES_ITS_OPERAND[op.name()]), op.operand_source(0)
 
 
 def _ledger(program: Program) -> _Ledger:
     """What a program keeps of its names; read off its ops where it comes from Paddle's own clone."""
     found = getattr(program, _LEDGER, None)
-    if found is None:
-        found = _Ledger()
+    if found is None or found.owner != id(program):
+        found = _Ledger(owner=id(program))
         for name, _ in _named(all_ops(program)):
             found.take(name)
         setattr(program, _LEDGER, found)

@@ -13,6 +13,8 @@ from paddle import pir
 from spokeshave.errors.program import ErasedInUse
 from spokeshave.seams.handles import Operation, Program, Value
 
+_DATA = ("pd_op.data", "pd_op.feed")
+_WITH_FRACTION = ("float16", "bfloat16", "float32", "float64")
 # With the number of a result behind it: the attribute of an op that holds the name of that result.
 VALUE_NAME = "value_name_"
 
@@ -31,6 +33,54 @@ def all_ops(program: Program) -> list[Operation]:
     return list(_with_inner(program.global_block().ops))
 
 
+def ops_within(op: Operation) -> Iterator[Operation]:
+    """The ops in the blocks of a branch or a loop, however deep; none for any other op."""
+    # Asking for blocks takes long, and an unknown op, which has no name, cannot be asked.
+    for block in op.blocks() if op.num_regions() and op.name() else ():
+        yield from _with_inner(block.ops)
+
+
+def input_ops(program: Program) -> dict[str, Value]:
+    """What a program is fed, by name, in order."""
+    ops = [op for op in program.global_block().ops if op.name() in _DATA]
+    return {op.attrs()["name"]: op.result(0) for op in ops if not _is_persistable(op)}
+
+
+def persistable_values(program: Program) -> dict[str, Value]:
+    """What a program keeps in a scope, by name: parameters, and data that outlives a run."""
+    data = [op for op in program.global_block().ops if op.name() in _DATA and _is_persistable(op)]
+    kept = {name: op.result(0) for name, op in parameter_ops(program).items()}
+    return {**kept, **{op.attrs()["name"]: op.result(0) for op in data}}
+
+
+def is_trainable(value: Value) -> bool:
+    """Whether an optimizer may change a parameter."""
+    said = value.get_defining_op().attrs().get("trainable")
+    return bool(said[0]) if said else not value.stop_gradient
+
+
+def operands_of(value: Value) -> list[tuple[Operation, int]]:
+    """Where a value is read: each op with the position of the operand."""
+    readers = {op.id(): op for op in value.all_used_ops()}.values()
+    return [
+        (op, i)
+        for op in readers
+        for i, source in enumerate(op.operands_source())
+        if not is_absent(source) and source.is_same(value)
+    ]
+
+
+def rename_parameter(value: Value, name: str) -> None:
+    """Lets a parameter have its numbers under another name."""
+    value.get_defining_op().set_str_attr("parameter_name", name)
+
+
+def let_gradients_pass(program: Program) -> None:
+    """Lets gradients reach the inputs that are numbers with a fraction."""
+    for value in input_ops(program).values():
+        value.stop_gradient = dtype_name(value) not in _WITH_FRACTION
+
+
 def parameter_ops(program: Program) -> dict[str, Operation]:
     """The ops that stand for parameters, by the name that their tensor has in a scope."""
     ops = program.global_block().ops
@@ -38,13 +88,27 @@ def parameter_ops(program: Program) -> dict[str, Operation]:
 
 
 def set_test_mode(program: Program) -> None:
-    """Turns batch norm and dropout to test mode, in place: call it on a clone that has never run.
-
-    A learning rate that follows a schedule is forgotten: an Executor would look for its parameter.
-    """
+    """Turns batch norm and dropout to test mode, in place: call it on a clone that has never run."""
     program.set_is_test_attr()
+    forget_schedule(program)
+
+
+def forget_schedule(program: Program) -> None:
+    """Forgets the schedule of a learning rate that is gone: an Executor would look for its parameter."""
     if hasattr(program, "lr_scheduler"):
         del program.lr_scheduler
+
+
+def set_training_mode(program: Program) -> None:
+    """Turns batch norm and dropout to training mode, in place, unless some of them train already."""
+    # A batch norm of a layer in test mode works with the stored statistics by the second attribute as well.
+    moded = [op for op in all_ops(program) if op.name() and op.has_attr("is_test")]
+    if any(not op.attrs()["is_test"] for op in moded):
+        return
+    for op in moded:
+        op.set_bool_attr("is_test", False)
+        if op.has_attr("use_global_stats"):
+            op.set_bool_attr("use_global_stats", False)
 
 
 def is_absent(value: Value) -> bool:
@@ -123,6 +187,15 @@ def new_parameter(name: str, shape: tuple[int, ...], dtype: str) -> Value:
     return made
 
 
+def new_input(name: str, like: Value) -> Value:
+    """An input of the program being built, with the shape and type of a value; it comes first."""
+    with paddle.static.program_guard(paddle.static.default_main_program()):
+        pir.reset_insertion_point_to_start()
+        made = paddle._pir_ops.data(name, list(like.shape), like.dtype, paddle.base.core.Place())
+    made.stop_gradient = True
+    return made
+
+
 def new_fetch(value: Value, name: str, place: int) -> None:
     """Marks a value of the program being built as its output number `place`, under `name`."""
     paddle._pir_ops.fetch(value, name, place).persistable = True
@@ -131,9 +204,7 @@ def new_fetch(value: Value, name: str, place: int) -> None:
 def _with_inner(ops: Iterable[Operation]) -> Iterator[Operation]:
     for op in ops:
         yield op
-        # Asking for blocks takes long, and an unknown op, which has no name, cannot be asked.
-        for block in op.blocks() if op.num_regions() and op.name() else ():
-            yield from _with_inner(block.ops)
+        yield from ops_within(op)
 
 
 @cache
@@ -153,6 +224,10 @@ def _take_apart(program: Program) -> None:
     for op in all_ops(program):
         for operand in op.operands():
             operand.set_source(nothing)
+
+
+def _is_persistable(op: Operation) -> bool:
+    return bool(op.attrs().get("persistable") == [True])
 
 
 def _has_names(op: Operation) -> bool:

@@ -299,3 +299,12 @@ def test_what_paddle_refuses_is_told_in_one_line(tmp_path: Path) -> None:
 )
 def test_the_words_of_an_error_are_its_telling_line(text: str, words: str) -> None:
     assert words_of(RuntimeError(text)) == words
+
+
+def test_static_mode_lets_names_go_on_counting() -> None:
+    """Names that begin anew make two layers' parameters one to an optimizer."""
+    first = paddle.nn.Linear(2, 2).weight.name
+    with static_mode():
+        assert not paddle.in_dynamic_mode()
+    assert paddle.in_dynamic_mode()
+    assert paddle.nn.Linear(2, 2).weight.name != first

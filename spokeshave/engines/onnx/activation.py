@@ -8,7 +8,7 @@ from spokeshave.engines.onnx._constants import at, numpy_dtype
 from spokeshave.engines.onnx._draft import Draft
 from spokeshave.engines.onnx._emitter import Emitter
 from spokeshave.graph import Node
-from spokeshave.ops import elementwise
+from spokeshave.ops import activation
 
 
 def _relu(draft: Draft, node: Node) -> None:
@@ -26,6 +26,6 @@ def _softmax(draft: Draft, node: Node) -> None:
     draft.put("Softmax", node, [draft.read(at(node, "x"))], axis=node.attrs.get("axis", -1))
 
 
-RELU = Emitter(elementwise.RELU.name, "Relu.", _relu)
-RELU6 = Emitter(elementwise.RELU6.name, "Clip from 0 to 6.", _relu6)
-SOFTMAX = Emitter(elementwise.SOFTMAX.name, "Softmax.", _softmax)
+RELU = Emitter(activation.RELU.name, "Relu.", _relu)
+RELU6 = Emitter(activation.RELU6.name, "Clip from 0 to 6.", _relu6)
+SOFTMAX = Emitter(activation.SOFTMAX.name, "Softmax.", _softmax)

@@ -1,0 +1,97 @@
+"""The forms of a model: in test mode, cut down to what its outputs need; or its forward part, to train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spokeshave.errors.program import InputNotChosen
+from spokeshave.program.model import Model
+from spokeshave.program.roles import training_ops
+from spokeshave.seams import (
+    Operation,
+    Program,
+    Value,
+    building,
+    clone,
+    erase,
+    forget_schedule,
+    input_ops,
+    is_absent,
+    new_input,
+    operands_of,
+    ops_within,
+    set_test_mode,
+    set_training_mode,
+)
+
+
+def for_inference(
+    model: Model, outputs: Sequence[str] | None = None, inputs: Sequence[str] | None = None
+) -> Model:
+    """The model in test mode, without its training part and what no output needs; the scope is shared.
+
+    `outputs` are names of outputs or ids of values, by default all outputs that the model has. `inputs` say
+    where it begins, by default with all inputs that the outputs need: an inner value among them becomes an
+    input of that name, and what made it goes. One that is needed and not chosen is an error.
+    """
+    names = [name for name, _ in model.view.outputs] if outputs is None else list(outputs)
+    program, mapping = clone(model.program)
+    fetches = tuple((name, mapping.look_up(model.target(name))) for name in names)
+    with building(program):
+        if inputs is not None:
+            cuts = {name: mapping.look_up(model.target(name)) for name in inputs}
+            _begin_at(program, {name: value for name, value in cuts.items() if name not in model.view.inputs})
+        _prune(program, [value for _, value in fetches], training_ops(program), set(inputs or ()))
+        set_test_mode(program)
+    if inputs is not None:
+        _check_chosen(program, inputs)
+    return replace(model, program=program, fetches=fetches)
+
+
+def for_training(model: Model) -> Model:
+    """The forward part in training mode, ready for a loss or an optimizer of its own; the scope is shared.
+
+    Batch norms and dropout of a model in test mode train again. Where some train already, those in test mode
+    were put there on purpose, and stay.
+    """
+    program, mapping = clone(model.program)
+    fetches = tuple((name, mapping.look_up(value)) for name, value in model.fetches)
+    with building(program):
+        for op in reversed(training_ops(program)):
+            erase(op)
+        set_training_mode(program)
+        forget_schedule(program)
+    return replace(model, program=program, fetches=fetches)
+
+
+def _begin_at(program: Program, cuts: dict[str, Value]) -> None:
+    """Puts a new input in the place of each of these inner values."""
+    for name, value in cuts.items():
+        made = new_input(name, value)
+        for op, position in operands_of(value):
+            op.operand(position).set_source(made)
+
+
+def _check_chosen(program: Program, inputs: Sequence[str]) -> None:
+    for name, value in input_ops(program).items():
+        if name not in inputs and value.all_used_ops():
+            raise InputNotChosen(input=name, chosen=", ".join(inputs) or "none")
+
+
+def _prune(
+    program: Program, targets: Sequence[Value], training: Sequence[Operation], kept_inputs: set[str]
+) -> None:
+    """Erases, in place, every op that no target needs, but for the inputs that are to stay."""
+    needed = {target.id for target in targets}
+    needed.update(value.id for name, value in input_ops(program).items() if name in kept_inputs)
+    marked = {op.id() for op in training}
+    for op in reversed(list(program.global_block().ops)):
+        is_needed = any(not is_absent(v) and v.id in needed for v in op.results())
+        if is_needed and op.id() not in marked:
+            needed.update(v.id for v in op.operands_source() if not is_absent(v))
+            needed.update(
+                v.id for inner in ops_within(op) for v in inner.operands_source() if not is_absent(v)
+            )
+        else:
+            erase(op)
