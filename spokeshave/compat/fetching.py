@@ -51,7 +51,7 @@ def _own(item: Any, program: Program, place: str) -> Any:
 
 def _by_name(program: Program, names: set[str]) -> dict[str, Any]:
     """What each name means; the name of a fetch that stands in the program already means itself to Paddle."""
-    values: dict[str, Any] = named_values(program) if names else {}
+    values: dict[str, Any] = named_values(program, names) if names else {}
     if names - set(values):
         name_all(program)
         ready = [op for op in program.global_block().ops if op.name() == "pd_op.fetch"]
