@@ -23,6 +23,9 @@ _NAMED_BY_PADDLE = {"builtin.parameter": "parameter_name", "pd_op.data": "name",
 # Ops that give a name to what they read.
 _NAMES_ITS_OPERAND = {"builtin.set_parameter": "parameter_name", "builtin.shadow_output": "output_name"}
 
+# Ops that hand out the parts of a list, which Paddle 2 had no ops for.
+_TAKES_APART = ("builtin.split", "builtin.slice")
+
 # What Paddle 2 called an op in the names of its results, where that was not what it is called in Paddle 3.
 _OLD_KINDS = {
     "add": "elementwise_add",
@@ -214,5 +217,13 @@ def _name_results(op: Operation, ledger: _Ledger) -> None:
 
 
 def _kind(op: Operation) -> str:
+    """What the results of an op are called by: parts of a list by the op that made the list."""
+    if op.name() in _TAKES_APART:
+        return _kind_of(op.operand_source(0).get_defining_op())
+    makes_list = any(value.initialized() and value.is_combine() for value in op.results())
+    return f"{_kind_of(op)}_list" if makes_list else _kind_of(op)
+
+
+def _kind_of(op: Operation) -> str:
     bare = str(op.name()).rpartition(".")[2].rstrip("_")
     return _OLD_KINDS.get(bare, bare)

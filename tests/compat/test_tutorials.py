@@ -163,7 +163,7 @@ def test_the_quantization_tutorial_runs_to_its_end(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     paddle.seed(0)
-    outcome = quantization_tutorial(shared / "data" / "mnist", train_images=200, test_images=100)
+    outcome = quantization_tutorial(shared / "data" / "mnist", train_images=100, test_images=100)
     assert outcome.names == ["accuracy_0.tmp_0", "accuracy_1.tmp_0", "mean_1.tmp_0"]
     # One float32 sum may be taken in another order after saving.
     assert losses_of_files(outcome) == pytest.approx([outcome.loss] * 2, rel=1e-5)
