@@ -31,7 +31,6 @@ _OLD_KINDS = {
     "add": "elementwise_add",
     "cross_entropy_with_softmax": "softmax_with_cross_entropy",
     "divide": "elementwise_div",
-    "elementwise_pow": "elementwise_pow",
     "floor_divide": "elementwise_floordiv",
     "full": "fill_constant",
     "full_like": "fill_any_like",
