@@ -53,3 +53,78 @@ class ParameterTaken(UserError, ValueError):
     name: str
     found: str
     wanted: str
+
+
+class NoWeights(UserError, FileNotFoundError):
+    """There are no weights where they were looked for.
+
+    ## Why
+    The path is wrong, or the folder holds no file of a parameter.
+
+    ## What to do
+    Give a `.pdparams` or `.safetensors` file, or a folder in which each parameter has a file of its name.
+    """
+
+    code = "no-weights"
+    says = "No weights at {path}: {found}."
+    next_step = "Give a .pdparams or .safetensors file, or a folder with one file for each parameter."
+    path: str
+    found: str
+
+
+class WeightsUnreadable(UserError, ValueError):
+    """A file of weights is damaged, cut short, or something else.
+
+    ## Why
+    A copy or a download was cut short, or the file is of a kind that is not read.
+
+    ## What to do
+    Copy the file again from its source. Of a checkpoint that holds more than weights, save the weights alone.
+    """
+
+    code = "weights-unreadable"
+    says = "{path} cannot be read as weights: {found}."
+    next_step = "Copy the file again from its source, or save the bare state dict."
+    path: str
+    found: str
+
+
+class CodeInWeights(UserError, ValueError):
+    """A file of weights asks for something to be called that is no array.
+
+    ## Why
+    A `.pdparams` file is a pickle, and a pickle can call anything, such as a shell. This one names a function
+    or class that weights have no use for. Nothing was called; `paddle.load` would have.
+
+    ## What to do
+    If you trust the file, load it in a process of its own and save the bare state dict. Else throw it away.
+    """
+
+    code = "code-in-weights"
+    says = "{path} asks for {name} to be called, which weights have no use for; nothing was."
+    next_step = "Save the bare state dict again, of arrays alone, or do not use this file."
+    path: str
+    name: str
+
+
+class WeightsOfAnotherNet(UserError, ValueError):
+    """A file of weights does not fit a net; nothing was loaded.
+
+    ## Why
+    Names or shapes differ: it is another net, another number of classes or channels, another scale, or the
+    file was made with other names.
+
+    ## What to do
+    Build the net as the weights need it. Leave out what is to differ, such as the classifier, with `ignore`.
+    Weights that PyTorch stored have their matrices the other way round: `made_by="torch"`. The error holds
+    all names: `missing`, `unexpected` and `misshaped`.
+    """
+
+    code = "weights-of-another-net"
+    says = "{path} does not fit the net, and nothing was loaded. {differences}"
+    next_step = "Build the net as the weights need it, or leave names out with `ignore`."
+    path: str
+    differences: str
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    misshaped: tuple[str, ...]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spokeshave.models.pp_lcnet import PPLCNet
     from spokeshave.models.resnet import ResNet
     from spokeshave.models.static import MobileNet, MobileNetV2, ResNet34, ResNet50
+    from spokeshave.models.weights import load_weights, read_weights
 
 __all__ = [
     "NETS",
@@ -32,6 +33,8 @@ __all__ = [
     "ResNet34",
     "ResNet50",
     "create",
+    "load_weights",
+    "read_weights",
 ]
 
 _HOMES = {
@@ -46,6 +49,8 @@ _HOMES = {
     "ResNet": "spokeshave.models.resnet",
     "ResNet34": "spokeshave.models.static",
     "ResNet50": "spokeshave.models.static",
+    "load_weights": "spokeshave.models.weights",
+    "read_weights": "spokeshave.models.weights",
 }
 __getattr__, _ = lazily(__name__, _HOMES)
 

@@ -43,9 +43,16 @@ class LeNet(nn.Layer):  # type: ignore[misc]
     def forward(self, images: Any) -> Any:
         """Scores [N, num_classes] of pictures [N, in_channels, H, W] of 28 pixels a side or more."""
         found = self.features(images)
-        if list(found.shape[2:]) != [SIDE, SIDE]:
-            found = functional.adaptive_avg_pool2d(found, SIDE)
-        return self.classifier(paddle.flatten(found, 1))
+        return self.classifier(paddle.flatten(_brought_to_size(found), 1))
+
+
+# A capture would turn the shape into ops, and the comparison into a branch of the program.
+@paddle.jit.not_to_static  # type: ignore[untyped-decorator]
+def _brought_to_size(features: Any) -> Any:
+    """Features of 28 pixels as they are, others and those of open size averaged."""
+    if list(features.shape[2:]) == [SIDE, SIDE]:
+        return features
+    return functional.adaptive_avg_pool2d(features, SIDE)
 
 
 LENET = Net("lenet", LeNet, (1, 28, 28), "LeNet for 28-pixel pictures, 61,610 parameters")

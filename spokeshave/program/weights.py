@@ -81,6 +81,18 @@ def each_weight(path: Path, model: Path, declared: Declared) -> Iterator[tuple[s
             raise WeightsDoNotFit(path=str(path), model=str(model), found=more)
 
 
+def read_record(path: Path) -> np.ndarray:
+    """The one tensor of a file, as fluid wrote each parameter; bfloat16 as the 16 bits that it is."""
+    with path.open("rb") as file:
+        reader = _Reader(file, path, 1)
+        reader.begin(path.name)
+        shape, dtype = _read_header(reader)
+        numbers = _read_numbers(reader, shape, dtype)
+        if not reader.is_at_end:
+            raise reader.broken("it goes on after its tensor")
+        return numbers
+
+
 def weights_bytes(weights: Mapping[str, np.ndarray], dtypes: Mapping[str, str]) -> bytes:
     """The bytes of a weights file: tensors in order of their names, as Paddle writes them."""
     parts: list[bytes | memoryview] = []

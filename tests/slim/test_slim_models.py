@@ -55,12 +55,18 @@ class Built:
         return sum(int(np.prod(value.shape)) for value in values if value.trainable)
 
 
+def _named(program: Any, name: str) -> Any:
+    value = named_value(program, name)
+    assert value is not None, f"{name} is no name of {sorted(named_values(program))}"
+    return value
+
+
 def _maker(program: Any, name: str) -> str:
-    return str(named_value(program, name).get_defining_op().name())
+    return str(_named(program, name).get_defining_op().name())
 
 
 def _filter_of(program: Any, name: str) -> str:
-    filters = named_value(program, name).get_defining_op().operand_source(1)
+    filters = _named(program, name).get_defining_op().operand_source(1)
     return str(filters.get_defining_op().str_attr("parameter_name"))
 
 
@@ -133,7 +139,7 @@ def test_mobilenets_values_have_the_names_that_configurations_say() -> None:
     built = Built("MobileNet")
     assert _maker(built.main, "fc_0.tmp_0") == "pd_op.matmul"
     assert _maker(built.main, "fc_0.tmp_1") == "pd_op.add"
-    assert named_value(built.main, "fc_0.tmp_2").is_same(built.out)
+    assert _named(built.main, "fc_0.tmp_2").is_same(built.out)
     assert _maker(built.main, "batch_norm_0.tmp_2") == "pd_op.batch_norm_"
     assert _maker(built.main, "pool2d_0.tmp_0") == "pd_op.pool2d"
     # Of the same size, as two values that are distilled together must be.
@@ -146,7 +152,7 @@ def test_resnets_values_are_named_after_their_layers() -> None:
     assert _maker(built.main, "res2a_branch2a.conv2d.output.1.tmp_0") == "pd_op.conv2d"
     assert _maker(built.main, "bn2a_branch2a.output.1.tmp_3") == "pd_op.relu"
     assert _maker(built.main, "res2a.add.output.5.tmp_1") == "pd_op.relu"
-    assert named_value(built.main, "fc_0.tmp_2").is_same(built.out)
+    assert _named(built.main, "fc_0.tmp_2").is_same(built.out)
 
 
 def test_a_prefix_stands_before_every_name_as_tutorials_rename_the_files() -> None:
@@ -164,7 +170,7 @@ def test_the_last_layer_of_a_resnet_takes_the_name_that_net_is_told() -> None:
         image = static.data("image", [None, 3, 32, 32], "float32")
         out = slim.models.ResNet50(prefix_name="res50").net(image, 10, fc_name="fc_0", conv1_name="res_conv1")
         program = static.default_main_program()
-        assert named_value(program, "res50_fc_0.tmp_2").is_same(out)
+        assert _named(program, "res50_fc_0.tmp_2").is_same(out)
         assert {"res50_fc_0.w_0", "res50_res_conv1_weights", "res50_bn_conv1_scale"} <= set(
             parameter_ops(program)
         )
@@ -203,7 +209,7 @@ def test_names_pass_over_those_that_the_program_has() -> None:
             slim.models.MobileNet("a").net(image, 10)
         with unique_name.guard():
             out = slim.models.MobileNet("b").net(image, 10)
-        assert named_value(static.default_main_program(), "fc_1.tmp_2").is_same(out)
+        assert _named(static.default_main_program(), "fc_1.tmp_2").is_same(out)
 
 
 @every_net
