@@ -7,8 +7,9 @@ from typing import Any
 
 from spokeshave.compat import fetching, naming, programs, saving, scoping, strategies
 from spokeshave.compat._patch import Patch
+from spokeshave.compat.strategies import program_in
 
-__all__ = ["PATCHES", "Patch", "disable", "enable"]
+__all__ = ["PATCHES", "Patch", "disable", "enable", "program_in"]
 
 PATCHES: tuple[Patch, ...] = (
     *naming.PATCHES,
@@ -28,7 +29,8 @@ def enable() -> None:
     - Every value has a `.name` in the familiar form (`fc_0.tmp_2`), which `print` shows and which may be set.
     - `Executor.run` fetches by name and by value, from a program and from those made of it (by `clone`,
       `quant_aware`, `convert`); what it cannot fetch is an error, where Paddle says nothing.
-    - `Program.clone(for_test=True)`, `Program.all_parameters()`, `Block.var`, `Block.has_var`, `Block.vars`.
+    - `Program.clone(for_test=True)`, `Program.all_parameters()`, `Program.list_vars()` without values
+      that are not there, `Block.var`, `Block.has_var`, `Block.vars`.
     - `paddle.static.save_inference_model(…, program=)` takes values of the program that this one came from.
     - `paddle.static.name_scope` leaves its name on the ops built inside, for `not_quant_pattern` to find.
     - `CompiledProgram`, `with_data_parallel`, `ExecutionStrategy`: on one device the program itself runs.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import paddle
@@ -12,7 +12,7 @@ from spokeshave.compat.strategies import program_in
 from spokeshave.errors.compat import ValueOfAnotherProgram
 from spokeshave.errors.program import FetchUnknown
 from spokeshave.registry import nearest
-from spokeshave.seams import PROGRAM, VALUE, Program, counterpart, name_all, named_values
+from spokeshave.seams import PROGRAM, VALUE, Program, Value, counterpart, name_all, name_of, named_values
 
 
 def _run(original: Any) -> Any:
@@ -36,22 +36,32 @@ def resolved(wanted: Any, program: Program, argument: str) -> list[Any]:
     items = list(_flat(wanted))
     values = _by_name(program, {item for item in items if isinstance(item, str)})
     named = [values[item] if isinstance(item, str) else item for item in items]
-    if _is_startup(program):  # Paddle takes parameters of another program here, by their names
-        return named
-    return [_own(item, program, f"{argument}[{n}]") for n, item in enumerate(named)]
+    find = _initialized if _set_by(program) else counterpart
+    return [_found(find, item, program, f"{argument}[{n}]") for n, item in enumerate(named)]
 
 
-def _own(item: Any, program: Program, place: str) -> Any:
+def _found(find: Callable[[Value, Program], Any], item: Any, program: Program, place: str) -> Any:
     """What stands for a value in the program; what is no value goes on to Paddle, which knows what it is."""
-    found = counterpart(item, program) if isinstance(item, VALUE) else item
+    found = find(item, program) if isinstance(item, VALUE) else item
     if found is None and item is not None:
         raise ValueOfAnotherProgram(place=place)
     return found
 
 
+def _initialized(value: Value, program: Program) -> Value | None:
+    """A parameter that a startup program sets: Paddle looks for its name, and dies where it finds none."""
+    return value if name_of(value) in _set_by(program) else None
+
+
+def _set_by(program: Program) -> set[str]:
+    """The parameters that a startup program sets; none for any other program."""
+    ops = program.global_block().ops
+    return {op.str_attr("parameter_name") for op in ops if op.name() == "builtin.set_parameter"}
+
+
 def _by_name(program: Program, names: set[str]) -> dict[str, Any]:
     """What each name means; the name of a fetch that stands in the program already means itself to Paddle."""
-    values: dict[str, Any] = named_values(program) if names else {}
+    values: dict[str, Any] = named_values(program, names) if names else {}
     if names - set(values):
         name_all(program)
         ready = [op for op in program.global_block().ops if op.name() == "pd_op.fetch"]
@@ -67,10 +77,6 @@ def _flat(wanted: Any) -> Iterator[Any]:
             yield from _flat(item)
         else:
             yield item
-
-
-def _is_startup(program: Program) -> bool:
-    return any(op.name() == "builtin.set_parameter" for op in program.global_block().ops)
 
 
 PATCHES = (Patch(paddle.static.Executor, "run", _run),)

@@ -16,6 +16,7 @@ from spokeshave.seams import (
     building,
     clone,
     erase,
+    is_absent,
     name_all,
     named_values,
     set_test_mode,
@@ -41,6 +42,11 @@ def _clone(original: Any) -> Any:
 
 def _all_parameters(_: Any) -> Any:
     return lambda program: program.global_block().all_parameters()
+
+
+def _list_vars(original: Any) -> Any:
+    """Without results that are not there, such as the gradient of an input: they have no name to ask for."""
+    return lambda program: [value for value in original(program) if not is_absent(value)]
 
 
 def _vars(_: Any) -> Any:
@@ -69,6 +75,7 @@ def _values(block: Any) -> dict[str, Value]:
 PATCHES = (
     Patch(PROGRAM, "clone", _clone),
     Patch(PROGRAM, "all_parameters", _all_parameters),
+    Patch(PROGRAM, "list_vars", _list_vars),
     Patch(BLOCK, "var", _var),
     Patch(BLOCK, "has_var", _has_var),
     Patch(BLOCK, "vars", _vars),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from threading import RLock
 
@@ -22,12 +23,14 @@ _NAMED_BY_PADDLE = {"builtin.parameter": "parameter_name", "pd_op.data": "name",
 # Ops that give a name to what they read.
 _NAMES_ITS_OPERAND = {"builtin.set_parameter": "parameter_name", "builtin.shadow_output": "output_name"}
 
+# Ops that hand out the parts of a list, which Paddle 2 had no ops for.
+_TAKES_APART = ("builtin.split", "builtin.slice")
+
 # What Paddle 2 called an op in the names of its results, where that was not what it is called in Paddle 3.
 _OLD_KINDS = {
     "add": "elementwise_add",
     "cross_entropy_with_softmax": "softmax_with_cross_entropy",
     "divide": "elementwise_div",
-    "elementwise_pow": "elementwise_pow",
     "floor_divide": "elementwise_floordiv",
     "full": "fill_constant",
     "full_like": "fill_any_like",
@@ -47,6 +50,16 @@ _OLD_KINDS = {
 }
 # Paddle 2 numbered what an op remembers before what it hands on.
 _NUMBERS = {"batch_norm": (2, 4, 5, 0, 1, 3), "sync_batch_norm": (2, 4, 5, 0, 1, 3), "layer_norm": (2, 0, 1)}
+
+
+class _Attributes(dict[int, str]):
+    """The attribute for a result by its number, spelt once: formatting takes longer than all else here."""
+
+    def __missing__(self, index: int) -> str:
+        return self.setdefault(index, f"{VALUE_NAME}{index}")
+
+
+_ATTRIBUTES = _Attributes()
 
 # Two threads that name at once would give one name twice.
 _LOCK = RLock()
@@ -130,12 +143,13 @@ def name_all(program: Program, *, since_last: bool = False) -> None:
 
 def named_value(program: Program, name: str) -> Value | None:
     """The value of that name, where it lies outside branches and loops; None where there is none."""
-    return next((value for found, value in _named(program.global_block().ops) if found == name), None)
+    return next((make() for found, make in _named(program.global_block().ops) if found == name), None)
 
 
-def named_values(program: Program) -> dict[str, Value]:
-    """All values outside branches and loops that have a name, by it."""
-    return dict(_named(program.global_block().ops))
+def named_values(program: Program, wanted: Collection[str] | None = None) -> dict[str, Value]:
+    """The values outside branches and loops that have one of the names that are wanted, or any, by it."""
+    named = _named(program.global_block().ops)
+    return {name: make() for name, make in named if wanted is None or name in wanted}
 
 
 def program_of(value: Value) -> Program:
@@ -149,7 +163,7 @@ def _maker(value: Value) -> Operation | None:
 
 
 def _attribute(op: Operation, index: int) -> str:
-    return _NAMED_BY_PADDLE.get(op.name()) or f"{VALUE_NAME}{index}"
+    return _NAMED_BY_PADDLE.get(op.name()) or _ATTRIBUTES[index]
 
 
 def _name_at(op: Operation, index: int) -> str | None:
@@ -163,14 +177,17 @@ def _check_free(program: Program, name: str) -> None:
         raise ValueNameTaken(name=name, op=holder.get_defining_op().name())
 
 
-def _named(ops: Iterable[Operation]) -> Iterator[tuple[str, Value]]:
+def _named(ops: Iterable[Operation]) -> Iterator[tuple[str, Callable[[], Value]]]:
+    """The names that ops and Paddle give, each with what makes its value: a handle costs more than a name."""
     for op in ops:
+        kind = op.name()
+        by_paddle = _NAMED_BY_PADDLE.get(kind)
         for index in range(op.num_results()):
-            name = _name_at(op, index)
-            if name is not None:
-                yield name, op.result(index)
-        if op.name() in _NAMES_ITS_OPERAND:
-            yield op.str_attr(_NAMES_ITS_OPERAND[op.name()]), op.operand_source(0)
+            attribute = by_paddle or _ATTRIBUTES[index]
+            if op.has_attr(attribute):
+                yield op.str_attr(attribute), partial(op.result, index)
+        if kind in _NAMES_ITS_OPERAND:
+            yield op.str_attr(_NAMES_ITS_OPERAND[kind]), partial(op.operand_source, 0)
 
 
 def _ledger(program: Program) -> _Ledger:
@@ -195,9 +212,17 @@ def _name_results(op: Operation, ledger: _Ledger) -> None:
     for index in lacking:
         name = ledger.free(prefix, numbers[index] if index < len(numbers) else index)
         ledger.take(name)
-        op.set_str_attr(f"{VALUE_NAME}{index}", name)
+        op.set_str_attr(_ATTRIBUTES[index], name)
 
 
 def _kind(op: Operation) -> str:
+    """What the results of an op are called by: parts of a list by the op that made the list."""
+    if op.name() in _TAKES_APART:
+        return _kind_of(op.operand_source(0).get_defining_op())
+    makes_list = any(value.initialized() and value.is_combine() for value in op.results())
+    return f"{_kind_of(op)}_list" if makes_list else _kind_of(op)
+
+
+def _kind_of(op: Operation) -> str:
     bare = str(op.name()).rpartition(".")[2].rstrip("_")
     return _OLD_KINDS.get(bare, bare)

@@ -19,7 +19,6 @@ def in_scope(program: Program, name: str) -> Iterator[None]:
         yield
     finally:
         for op in all_ops(program):
-            # A parameter with an attribute more could not be written to a file.
-            if op.id() not in before and op.name() != "builtin.parameter":
+            if op.id() not in before:
                 path = op.str_attr(_PATH) if op.has_attr(_PATH) else "/"
                 op.set_str_attr(_PATH, f"/{name.strip('/')}/{path.lstrip('/')}")

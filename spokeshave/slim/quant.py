@@ -8,6 +8,7 @@ from typing import Any
 
 import paddle
 
+from spokeshave.compat import program_in
 from spokeshave.errors.quant import SettingNotServed
 from spokeshave.errors.select import RuleMatchedNothing
 from spokeshave.graph import GraphView
@@ -76,6 +77,7 @@ def quant_aware(
     their weights. `program` itself stays as it is. `place` is where the Executor runs; it changes nothing.
     """
     settings = _settings(config)
+    program = program_in(program)
     model = Model(program, scope or paddle.static.global_scope(), borrows=True)
     if for_test:
         refuse_backward(program, "quant_aware(for_test=True)")
@@ -98,7 +100,7 @@ def convert(
     `config` are taken for the sake of old scripts; the program says it all.
     """
     _settings(config)
-    model = Model(program, scope or paddle.static.global_scope(), borrows=True)
+    model = Model(program_in(program), scope or paddle.static.global_scope(), borrows=True)
     bare, learned = freeze(model)
     frozen = apply(bare, learned).program
     return (frozen, pack(bare, learned).program) if save_int8 else frozen

@@ -81,6 +81,11 @@ def test_a_startup_program_hands_out_parameters_by_name_and_by_value(trained: Tr
     parameter = trained.program.global_block().var("linear_1.b_0")
     with static.scope_guard(static.Scope()):
         found = trained.executor.run(trained.startup, fetch_list=["linear_0.w_0", parameter])
+        constant = next(v for v in trained.startup.list_vars() if not v.persistable)
+        refused = [constant, constant.name, trained.loss, trained.loss.name]
+        for wanted in refused:  # Paddle would end the process
+            with pytest.raises((ValueOfAnotherProgram, FetchUnknown)):
+                trained.executor.run(trained.startup, fetch_list=[wanted])
     assert [array.shape for array in found] == [(4, 8), (3,)]
 
 

@@ -11,6 +11,7 @@ from compat_nets import Trained, classifier, switched
 from paddle import static
 
 from spokeshave.errors.compat import StrategyNotServed
+from spokeshave.slim import quant
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +87,10 @@ def test_what_would_change_a_run_is_refused(trained: Trained) -> None:
 def test_what_is_no_program_is_refused_by_paddle() -> None:
     with pytest.raises(TypeError, match="expected Graph or Program"):
         static.CompiledProgram("program")
+
+
+def test_a_compiled_program_is_quantized(trained: Trained) -> None:
+    compiled = trained.program.with_data_parallel(loss_name=trained.loss.name)
+    quantized = quant.quant_aware(compiled, scope=trained.scope)
+    assert any(op.name() == "pd_op.round" for op in quantized.global_block().ops)
+    assert trained.run(quantized, [trained.loss])[0].shape == ()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from compat_nets import switched
@@ -60,3 +62,8 @@ def test_threads_that_switch_at_once_leave_the_originals() -> None:
         thread.join()
     compat.disable()
     assert all(patch.now() is original for patch, original in zip(compat.PATCHES, originals))
+
+
+def test_only_the_door_for_old_scripts_may_import_it() -> None:
+    table = json.loads((Path(__file__).parents[2] / "docs" / "map.json").read_text(encoding="utf-8"))
+    assert [room for room, may in table["imports"].items() if "compat" in may] == ["slim"]
