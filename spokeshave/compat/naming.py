@@ -13,7 +13,13 @@ def _name(original: Any) -> Any:
         name = made_name(value)
         return original.__get__(value) if name is None else name
 
-    return property(get, name_value, doc="The name by which the value can be fetched.")
+    def set_name(value: Value, name: str) -> None:
+        if value.has_name and value.persistable:
+            original.__set__(value, name)  # as `paddle.jit.load` does with parameters
+        else:
+            name_value(value, name)
+
+    return property(get, set_name, doc="The name by which the value can be fetched.")
 
 
 def _shown(original: Any) -> Any:
