@@ -46,3 +46,34 @@ DEPTHWISE_CONV = OpFacts(
     channel_axis=channel_axis,
     macs=_macs,
 )
+
+
+def _transposed_axis(attrs: Attrs) -> Axis:
+    # Filters of a transposed convolution are stored [in, out / groups, height, width].
+    return Axis(out=1, into=0)
+
+
+def _transposed_macs(attrs: Attrs, shapes: Mapping[str, Shape]) -> int:
+    # Each element of the operand is multiplied with one filter: out / groups times the window.
+    return prod(shapes["x"]) * prod(shapes["filter"][1:])
+
+
+CONV_TRANSPOSE = OpFacts(
+    name="pd_op.conv2d_transpose",
+    doc="A transposed 2-D convolution, which enlarges a picture. Its bias is a separate `add`.",
+    flow=ChannelFlow.MIXES,
+    weight="filter",
+    weight_axis=_transposed_axis,
+    channel_axis=channel_axis,
+    macs=_transposed_macs,
+)
+
+DEPTHWISE_CONV_TRANSPOSE = OpFacts(
+    name="pd_op.depthwise_conv2d_transpose",
+    doc="A transposed 2-D convolution with one group per input channel: channels do not mix.",
+    flow=ChannelFlow.KEEPS,
+    weight="filter",
+    weight_axis=_transposed_axis,
+    channel_axis=channel_axis,
+    macs=_transposed_macs,
+)

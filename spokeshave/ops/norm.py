@@ -12,3 +12,11 @@ BATCH_NORM = OpFacts(
     flow=ChannelFlow.KEEPS,
     channel_axis=channel_axis,
 )
+
+SYNC_BATCH_NORM = OpFacts(
+    name="pd_op.sync_batch_norm_",
+    doc="Batch normalisation whose statistics are those of all devices together. "
+    "In test mode the same scale and shift as `pd_op.batch_norm_`.",
+    flow=ChannelFlow.KEEPS,
+    channel_axis=channel_axis,
+)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from spokeshave.program.inference import for_inference
     from spokeshave.program.loading import load
     from spokeshave.program.model import Model
-    from spokeshave.program.rewriting import PASSES, Editor, Found, PassResult, Rewrite, rewrite
+    from spokeshave.program.rewriting import PASSES, Editor, Found, Pass, PassResult, Rewrite, rewrite
     from spokeshave.program.saving import save
 
 __getattr__, __dir__ = lazily(
@@ -18,6 +18,7 @@ __getattr__, __dir__ = lazily(
         "Editor": "spokeshave.program.rewriting",
         "Found": "spokeshave.program.rewriting",
         "Model": "spokeshave.program.model",
+        "Pass": "spokeshave.program.rewriting",
         "PassResult": "spokeshave.program.rewriting",
         "Rewrite": "spokeshave.program.rewriting",
         "for_inference": "spokeshave.program.inference",
@@ -32,6 +33,7 @@ __all__ = [
     "Editor",
     "Found",
     "Model",
+    "Pass",
     "PassResult",
     "Rewrite",
     "for_inference",

@@ -14,6 +14,7 @@ from spokeshave.seams import (
     Value,
     attributes,
     dtype_name,
+    inner_ops,
     is_absent,
     operand_names,
     result_names,
@@ -151,7 +152,7 @@ class _Reader:
         """What the blocks of a branch or a loop read from outside, so that no reader is overlooked."""
         if not op.num_regions():
             return {}
-        inner = (v for block in op.blocks() for o in block.ops for v in o.operands_source())
+        inner = (v for o in inner_ops(op) for v in o.operands_source())
         known = dict.fromkeys(self._ids[v.id] for v in inner if not is_absent(v) and v.id in self._ids)
         return {f"captured.{i}": value_id for i, value_id in enumerate(known)}
 
@@ -192,7 +193,10 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 
 def operands_reading(picture: Picture, node: Node, value_id: str) -> list[tuple[Operation, int]]:
-    """Where a node reads a value: the Paddle op (or what gathers a vector for it) and the position."""
+    """Where a node reads a value: the Paddle op (or what gathers a vector for it) and the position.
+
+    What the blocks of a branch or a loop read is among them.
+    """
     wanted = picture.values[value_id]
     found: list[tuple[Operation, int]] = []
     for i, source in enumerate(picture.ops[node.id].operands_source()):
@@ -204,4 +208,9 @@ def operands_reading(picture: Picture, node: Node, value_id: str) -> list[tuple[
             gather = source.get_defining_op()
             parts = enumerate(gather.operands_source())
             found.extend((gather, k) for k, part in parts if part.is_same(wanted))
-    return found
+    return found + _inside(picture.ops[node.id], wanted)
+
+
+def _inside(op: Operation, wanted: Value) -> list[tuple[Operation, int]]:
+    sources = ((o, i, v) for o in inner_ops(op) for i, v in enumerate(o.operands_source()))
+    return [(o, i) for o, i, v in sources if not is_absent(v) and v.is_same(wanted)]

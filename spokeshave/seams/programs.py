@@ -59,6 +59,11 @@ def all_ops(program: Program) -> list[Operation]:
     return list(_with_inner(program.global_block().ops))
 
 
+def inner_ops(op: Operation) -> list[Operation]:
+    """The ops inside the blocks of a branch or a loop, and in the blocks of those; none of any other op."""
+    return [inner for inner in _with_inner([op]) if inner is not op]
+
+
 def parameter_ops(program: Program) -> dict[str, Operation]:
     """The ops that stand for parameters, by the name that their tensor has in a scope."""
     ops = program.global_block().ops
