@@ -5,6 +5,7 @@ from __future__ import annotations
 from spokeshave.ops._facts import Attrs
 from spokeshave.ops.elementwise import DROPOUT
 from spokeshave.ops.norm import BATCH_NORM, SYNC_BATCH_NORM
+from spokeshave.ops.shape import ASSIGN_OUT
 
 DIALECT = "pd_op."
 SHARE_DATA = "pd_op.share_data_"
@@ -51,11 +52,18 @@ def is_pure(op: str, attrs: Attrs) -> bool:
     return is_known and op not in _OUTWARD and not is_drawing(op, attrs)
 
 
+def updates(op: str, operand: str) -> bool:
+    """Whether what an op reads at an operand is state that it brings up to date, such as a mean over batches."""
+    if op in BATCH_NORMS:
+        return operand in STATISTICS
+    return op == ASSIGN_OUT.name and operand == "output"
+
+
 def overwrites(op: str, operand: str) -> bool:
     """Whether an op writes, or may write, over what it reads at an operand.
 
     Paddle marks ops that write with an underscore; what the blocks of a branch or loop do is not looked at.
     """
     if op in BATCH_NORMS:
-        return operand in STATISTICS
+        return updates(op, operand)
     return op in CONTROL_FLOW or (op.endswith("_") and op != SHARE_DATA)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from spokeshave.program.model import Model
     from spokeshave.program.rewriting import PASSES, Editor, Found, Pass, PassResult, Rewrite, rewrite
     from spokeshave.program.saving import save
+    from spokeshave.program.shaping import shaped
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -25,6 +26,7 @@ __getattr__, __dir__ = lazily(
         "load": "spokeshave.program.loading",
         "rewrite": "spokeshave.program.rewriting",
         "save": "spokeshave.program.saving",
+        "shaped": "spokeshave.program.shaping",
     },
 )
 
@@ -40,4 +42,5 @@ __all__ = [
     "load",
     "rewrite",
     "save",
+    "shaped",
 ]

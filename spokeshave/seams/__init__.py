@@ -21,6 +21,7 @@ from spokeshave.seams.programs import (
     operand_names,
     parameter_ops,
     result_names,
+    set_shape,
     set_test_mode,
     taken_apart_on_failure,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "read_program",
     "read_tensor",
     "result_names",
+    "set_shape",
     "set_test_mode",
     "static_mode",
     "taken_apart_on_failure",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
@@ -151,9 +151,14 @@ def new_parameter(name: str, shape: tuple[int, ...], dtype: str) -> Value:
         pir.reset_insertion_point_to_start()
         op = _any_parameter(dtype)[1].clone(pir.IrMapping(), pir.CloneOptions(True, True, True))
     made = op.result(0)
-    made.set_type(pir.create_shaped_type(made.type(), list(shape)))
+    set_shape(made, shape)
     op.set_str_attr("parameter_name", name)
     return made
+
+
+def set_shape(value: Value, shape: Sequence[int]) -> None:
+    """Declares another shape for a value; nothing else about it changes, and no value made from it."""
+    value.set_type(pir.create_shaped_type(value.type(), list(shape)))
 
 
 def new_fetch(value: Value, name: str, place: int) -> None:
