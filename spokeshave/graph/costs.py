@@ -46,7 +46,8 @@ class Cost:
     """The cost of a model. Each parameter counts once in the totals, however many nodes read it.
 
     `parameters` is the figure that papers give: what gradients train. State that a run updates instead, such
-    as the statistics of a batch norm, is stored beside it and counted under `buffers`. `macs` leaves out the ops named in `uncounted`, of which no row in `OPS` knows the cost.
+    as the statistics of a batch norm, is stored beside it and counted under `buffers`. `macs` leaves out the
+    ops named in `uncounted`, of which no row in `OPS` knows the cost.
     """
 
     nodes: tuple[NodeCost, ...]

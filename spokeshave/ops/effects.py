@@ -1,4 +1,4 @@
-"""Ops that do more than give a result: they write into an operand, draw at random, or speak to the outside."""
+"""Ops that do more than give a result: write into an operand, draw at random, speak to the outside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spokeshave.ops.norm import BATCH_NORM, SYNC_BATCH_NORM
 from spokeshave.ops.shape import ASSIGN_OUT
 
 DIALECT = "pd_op."
-SHARE_DATA = "pd_op.share_data_"
+SHARE_DATA, ASSIGN_VALUE = "pd_op.share_data_", "pd_op.assign_value_"
 # Batch norms, by the names that they have in programs of today and of Paddle 2.
 BATCH_NORMS = (BATCH_NORM.name, SYNC_BATCH_NORM.name, "pd_op.batch_norm")
 # The operands of a batch norm that training updates, beside the gradients.
@@ -17,21 +17,63 @@ CONTROL_FLOW = tuple(f"pd_op.{op}" for op in ("if", "while", "pylayer", "cuda_gr
 
 _RANDOM = frozenset(
     f"pd_op.{op}"
-    for op in (
-        "bernoulli binomial class_center_sample dirichlet dropout_nd fused_bias_dropout_residual_layer_norm "
-        "fused_dropout_add gaussian graph_khop_sampler graph_sample_neighbors multinomial poisson randint "
-        "random random_routing randperm rrelu standard_gamma tdm_sampler truncated_gaussian_random uniform "
-        "uniform_random_batch_size_like weighted_sample_neighbors"
-    ).split()
+    for op in [
+        "bernoulli",
+        "binomial",
+        "class_center_sample",
+        "dirichlet",
+        "fused_bias_dropout_residual_layer_norm",
+        "fused_dropout_add",
+        "gaussian",
+        "graph_khop_sampler",
+        "graph_sample_neighbors",
+        "multinomial",
+        "poisson",
+        "randint",
+        "random",
+        "random_routing",
+        "randperm",
+        "rrelu",
+        "standard_gamma",
+        "tdm_sampler",
+        "truncated_gaussian_random",
+        "uniform",
+        "uniform_random_batch_size_like",
+        "weighted_sample_neighbors",
+    ]
 )
 _OUTWARD = frozenset(
     f"pd_op.{op}"
-    for op in (
-        "all_gather all_reduce all_to_all array_write_ assert barrier broadcast c_allreduce_sum c_concat "
-        "c_identity data feed fetch load mp_allreduce_sum print py_func recv_v2 reduce_scatter save send_v2 "
-        "select_input select_output set_parameter set_persistable_value shadow_feed share_var "
-        "sync_calc_stream"
-    ).split()
+    for op in [
+        "all_gather",
+        "all_reduce",
+        "all_to_all",
+        "array_write_",
+        "assert",
+        "barrier",
+        "broadcast",
+        "c_allreduce_sum",
+        "c_concat",
+        "c_identity",
+        "data",
+        "feed",
+        "fetch",
+        "load",
+        "mp_allreduce_sum",
+        "print",
+        "py_func",
+        "recv_v2",
+        "reduce_scatter",
+        "save",
+        "send_v2",
+        "select_input",
+        "select_output",
+        "set_parameter",
+        "set_persistable_value",
+        "shadow_feed",
+        "share_var",
+        "sync_calc_stream",
+    ]
 )
 
 
@@ -53,7 +95,7 @@ def is_pure(op: str, attrs: Attrs) -> bool:
 
 
 def updates(op: str, operand: str) -> bool:
-    """Whether what an op reads at an operand is state that it brings up to date, such as a mean over batches."""
+    """Whether what an op reads at an operand is state that it brings up to date, such as a running mean."""
     if op in BATCH_NORMS:
         return operand in STATISTICS
     return op == ASSIGN_OUT.name and operand == "output"

@@ -35,7 +35,6 @@ from spokeshave.seams import (
     write_tensor,
 )
 
-
 LAYER = "struct_name"
 
 
@@ -92,12 +91,11 @@ class PassResult:
 class Pass(ABC):
     """One rule of rewriting: where to look, a named refusal, and what to do there.
 
-    Gives for nothing: a check of the graph after it, a list of what was changed and declined. A program that
-    has its backward is declined as a whole, unless `keeps_gradients` says that gradients stay as they are.
+    Gives for nothing: a check of the graph after it, a list of what was changed and declined. In a program
+    that has its gradients every place is declined: they would still be those of what stood there before.
     """
 
     name: ClassVar[str]
-    keeps_gradients: ClassVar[bool] = False
 
     @abstractmethod
     def places(self, view: GraphView) -> Iterable[Found]:
@@ -159,10 +157,6 @@ class Editor:
     def find(self, *steps: Step) -> tuple[Match, ...]:
         """All chains of these steps in the view before any change."""
         return match(self.view, steps)
-
-    def is_read(self, value_id: str) -> bool:
-        """Whether any op, gradients included, reads a value as the program stands."""
-        return not self.value(value_id).use_empty()
 
     def weight(self, name: str) -> np.ndarray:
         """A copy of a parameter of the edited model."""
@@ -297,7 +291,7 @@ def rewrite(model: Model, rule: Pass) -> PassResult:
     Where it fits nowhere, the model that was given comes back.
     """
     places = [replace(place, holds=model.holds) for place in rule.places(model.view)]
-    is_trained = bool(places) and not rule.keeps_gradients and has_backward(model.program)
+    is_trained = bool(places) and has_backward(model.program)
     reasons = [_has_backward(place) if is_trained else rule.check(place) for place in places]
     fitting = [place for place, reason in zip(places, reasons) if reason is None]
     changed = tuple(place.node.id for place in fitting)
@@ -313,5 +307,5 @@ def rewrite(model: Model, rule: Pass) -> PassResult:
 
 
 def _has_backward(place: Found) -> Reason:
-    text = "the program has its gradients, which would not be those of what stood here instead"
+    text = "the program has its gradients, which would still be those of what stood here before"
     return place.declined("has-backward", place.node, text)

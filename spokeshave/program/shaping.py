@@ -34,10 +34,11 @@ Shapes = Mapping[str, Sequence[int]]
 def shaped(model: Model, shapes: Shapes) -> GraphView:
     """The view of a model with the lengths that its values have when its inputs have these shapes.
 
-    An input whose shape the model fixes need not be named; one that is may have other lengths, as many. The model runs once, on zeros, in test mode and on
-    copies, and asks every value for its shape; so the cost of a net whose lengths all hang on its input is
-    exact. What hangs on the numbers themselves, such as how many boxes a detector finds, is as zeros have it;
-    what stands inside branches and loops keeps the lengths it had.
+    An input whose shape the model fixes need not be named; one that is may get other lengths, as many. The
+    model runs once, on zeros, in test mode and on copies, and tells the shape of every value; so the cost
+    of a net whose lengths all hang on its inputs is exact. What hangs on the numbers themselves, such as
+    how many boxes a detector finds, is as zeros have it; what stands inside branches and loops keeps what
+    it had.
 
     >>> view = shaped(model, {"image": (1, 3, 640, 640)})          # doctest: +SKIP
     >>> graph.cost(view).macs                                      # doctest: +SKIP
@@ -71,10 +72,13 @@ def _zeros_for(value: ViewValue, shape: Sequence[int] | None) -> Array:
     if shape is None and -1 in value.shape:
         raise InputShapeMissing(input=value.id, wanted=str(spec))
     given = tuple(value.shape if shape is None else shape)
-    is_whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n > 0 for n in given)
-    if not is_whole or len(given) != len(spec.shape):
+    if len(given) != len(spec.shape) or not all(map(_is_length, given)):
         raise InputShapeWrong(input=value.id, wanted=str(spec), given=list(given))
     return np.zeros(given, spec.dtype)
+
+
+def _is_length(n: object) -> bool:
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and bool(n > 0)
 
 
 def _asked(view: GraphView) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 import paddle
 from paddle import pir
 
@@ -159,6 +160,16 @@ def new_parameter(name: str, shape: tuple[int, ...], dtype: str) -> Value:
 def set_shape(value: Value, shape: Sequence[int]) -> None:
     """Declares another shape for a value; nothing else about it changes, and no value made from it."""
     value.set_type(pir.create_shaped_type(value.type(), list(shape)))
+
+
+def new_constant(numbers: np.ndarray, dtype: str) -> Value:
+    """A constant in the program being built; one op where its numbers are equal or a list of integers."""
+    is_uniform = numbers.size > 0 and numbers.tobytes() == numbers.reshape(-1)[0].tobytes() * numbers.size
+    if dtype == "int64" and numbers.ndim == 1:
+        return paddle._pir_ops.full_int_array(numbers.tolist(), paddle.int64, paddle.CPUPlace())
+    if is_uniform and dtype != "float64":
+        return paddle.full(numbers.shape, numbers.reshape(-1)[0].item(), dtype)
+    return paddle.assign(numbers)
 
 
 def new_fetch(value: Value, name: str, place: int) -> None:

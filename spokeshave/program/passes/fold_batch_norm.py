@@ -58,7 +58,9 @@ class FoldBatchNorm(Pass):
         if linear is None or ("bias" in found.match and bias_of(view, linear) is None):
             return _nothing_before(found)
         if _axis(view, linear, linear.out) != _axis(view, bn, bn.out):
-            return found.declined("another-axis", bn, "the channels before it lie on another axis than its own")
+            return found.declined(
+                "another-axis", bn, "the channels before it lie on another axis than its own"
+            )
         return _of_weight(found, linear) or _of_numbers(found, linear) or _of_readers(found)
 
     def apply(self, found: Found, editor: Editor) -> None:
@@ -107,7 +109,9 @@ def _nothing_before(found: Found) -> Reason:
     if behind:
         text = f"nothing before it can take it up; {behind[0].op} behind it could, which is not done"
         return found.declined("only-linear-behind", bn, text)
-    return found.declined("no-conv-before", bn, "no convolution or product of constant weight stands before it")
+    return found.declined(
+        "no-conv-before", bn, "no convolution or product of constant weight stands before it"
+    )
 
 
 def _of_weight(found: Found, linear: Node) -> Reason | None:
@@ -162,7 +166,11 @@ def _axis(view: GraphView, node: Node, value_id: str) -> int:
 
 def _bias_shape(view: GraphView, linear: Node) -> list[int]:
     rank, axis = len(view.value(linear.out).shape), _axis(view, linear, linear.out)
-    return [-1] if axis == rank - 1 and linear.op == MATMUL.name else [-1 if i == axis else 1 for i in range(rank)]
+    return (
+        [-1]
+        if axis == rank - 1 and linear.op == MATMUL.name
+        else [-1 if i == axis else 1 for i in range(rank)]
+    )
 
 
 def _gain_and_shift(bn: Node, editor: Editor) -> tuple[np.ndarray, np.ndarray]:
