@@ -11,6 +11,7 @@ import paddle
 from spokeshave.graph import GraphView, Node
 from spokeshave.ops.effects import ASSIGN_VALUE, is_pure
 from spokeshave.ops.elementwise import ADD, MULTIPLY, SCALE
+from spokeshave.ops.lengths import keeps_length
 from spokeshave.ops.shape import CAST, CONCAT, FLATTEN, FULL, FULL_INT_ARRAY, RESHAPE
 from spokeshave.program.passes._constants import constant_ints, constant_number, is_overwritten
 from spokeshave.program.rewriting import Editor, Found, Pass
@@ -77,6 +78,25 @@ class FoldConstants(Pass):
             dtype = found.view.value(node.out).dtype
             made = editor.before(node, lambda: new_constant(found.facts["numbers"], dtype))
         editor.rewire(node.out, made)
+
+
+def origin(view: GraphView, value: str, axis: int) -> Length:
+    """The first length that is the same as that of a value along an axis, whatever the data is."""
+    node = view.maker(value)
+    before = _same_length(view, node, axis) if node is not None and node.out == value else None
+    return Length(value, axis) if before is None else origin(view, before, axis)
+
+
+def _same_length(view: GraphView, node: Node, axis: int) -> str | None:
+    """What a node reads that has, along this axis, the length of its first result."""
+    if keeps_length(node.op, axis):
+        return node.inputs[0][1]
+    if node.op in (ADD.name, MULTIPLY.name):
+        x, y = node.operand("x") or "", node.operand("y") or ""
+        rank, own, other = (len(view.value(v).shape) for v in (node.out, x, y))
+        aligned = (1,) * (rank - other) + view.value(y).shape
+        return x if own == rank and aligned[axis] == 1 else None
+    return None
 
 
 def known_numbers(view: GraphView) -> dict[str, np.ndarray]:
@@ -158,7 +178,7 @@ def _assign_value(sight: _Sight) -> np.ndarray | None:
 def _shape(sight: _Sight) -> np.ndarray | None:
     value = sight.node.operand("input") or ""
     lengths = sight.view.value(value).shape
-    open_ones = [n if n >= 0 else Length(value, axis) for axis, n in enumerate(lengths)]
+    open_ones = [n if n >= 0 else origin(sight.view, value, axis) for axis, n in enumerate(lengths)]
     return _settled(_objects(open_ones), sight.view.value(sight.node.out).dtype)
 
 
@@ -306,13 +326,15 @@ def _shape_of(view: GraphView, node: Node, known: Mapping[str, np.ndarray]) -> t
     if is_plain or not parts or len(parts) < len(values):
         return None
     numbers = (number for part in parts for number in part)
-    lengths = [_length(node, axis, number) for axis, number in enumerate(numbers)]
+    lengths = [_length(view, node, axis, number) for axis, number in enumerate(numbers)]
     # One that nobody knows can be worked out from the others.
     return tuple(lengths) if lengths.count(-1) <= 1 else None
 
 
-def _length(node: Node, axis: int, number: object) -> int:
+def _length(view: GraphView, node: Node, axis: int, number: object) -> int:
     """What to write for a length: 0 for that of the operand's own axis, -1 for one that is not known."""
     if isinstance(number, (int, np.integer)):
         return int(number)
-    return 0 if number == Length(node.operand("x") or "", axis) else -1
+    source = node.operand("x") or ""
+    is_own = axis < len(view.value(source).shape) and number == origin(view, source, axis)
+    return 0 if is_own else -1
