@@ -12,7 +12,7 @@ import numpy as np
 
 from spokeshave.graph import GraphView, Match, Node, Step, check, match
 from spokeshave.program.model import Model
-from spokeshave.program.picture import DATA_OPS, PARAMETER, operands_reading
+from spokeshave.program.picture import COMBINE, DATA_OPS, PARAMETER, SLICE, SPLIT, operands_reading
 from spokeshave.program.roles import has_backward
 from spokeshave.registry import Shelf, made
 from spokeshave.report import Cell, Reason, Report, Row
@@ -232,8 +232,15 @@ class Editor:
         return [r for r in unique.values() if _shares_operands(r, sources)]
 
     def erase(self, node: Node) -> None:
-        """Removes a node that nobody reads any more."""
-        erase(self._picture.ops[node.id])
+        """Removes a node that nobody reads any more, with what gathers and takes apart vectors for it."""
+        op = self._picture.ops[node.id]
+        readers = [r for value in op.results() if not is_absent(value) for r in value.all_used_ops()]
+        makers = [v.get_defining_op() for v in op.operands_source() if not is_absent(v)]
+        for part in (*(r for r in readers if r.name() in (SPLIT, SLICE)), op):
+            erase(part)
+        for gather in {m.id(): m for m in makers if m.name() == COMBINE}.values():
+            if gather.result(0).use_empty():
+                erase(gather)
 
     def finish(self, after: str) -> Model:
         """The edited model, without what nobody reads since the edit began, its graph checked."""
