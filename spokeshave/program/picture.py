@@ -208,7 +208,8 @@ def operands_reading(picture: Picture, node: Node, value_id: str) -> list[tuple[
             gather = source.get_defining_op()
             parts = enumerate(gather.operands_source())
             found.extend((gather, k) for k, part in parts if part.is_same(wanted))
-    return found + _inside(picture.ops[node.id], wanted)
+    op = picture.ops[node.id]
+    return found + _inside(op, wanted) if op.num_regions() else found
 
 
 def _inside(op: Operation, wanted: Value) -> list[tuple[Operation, int]]:

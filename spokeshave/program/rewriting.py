@@ -268,17 +268,19 @@ class Editor:
 
 
 def _is_dead(op: Operation, kept: set[str]) -> bool:
-    # An op that ends in an underscore writes into an operand, read or not.
-    if op.name().endswith("_") or op.name() in DATA_OPS:
-        return False
+    # Most ops are read: that is asked first, as a name takes longer.
     results = [v for v in op.results() if not is_absent(v)]
-    return bool(results) and all(v.use_empty() and v.id not in kept for v in results)
+    if not results or any(not v.use_empty() or v.id in kept for v in results):
+        return False
+    # An op that ends in an underscore writes into an operand, read or not.
+    name = op.name()
+    return not (name.endswith("_") or name in DATA_OPS)
 
 
 def _of_layer(scope: str, made: Value) -> Value:
     """Marks what was made as a part of the layer whose path this is."""
     op = made.get_defining_op()
-    if scope and LAYER not in op.attrs():
+    if scope and not op.has_attr(LAYER):
         op.set_str_attr(LAYER, scope)
     return made
 
