@@ -191,3 +191,31 @@ def test_a_net_whose_lengths_are_all_open_costs_nothing_like_it_until_they_are_g
     model = open_model()
     assert cost(model.view).macs == 6 * 36
     assert cost(shaped(model, {"image": (1, 4, 33, 33)})).macs == 16 * 16 * 6 * 36
+
+
+class Sentences(nn.Layer):  # type: ignore[misc]
+    """Embeddings, a mask made of the ids, attention, a classifier at the first place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(100, 32), nn.Embedding(64, 32)
+        self.body = nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 64), 2)
+        self.head = nn.Linear(32, 3)
+
+    def forward(self, ids: Any) -> Any:
+        places = paddle.arange(ids.shape[1]).unsqueeze(0)
+        mask = (ids == 0).astype("float32").unsqueeze([1, 2]) * -1e4
+        return self.head(self.body(self.words(ids) + self.places(places), mask)[:, 0])
+
+
+def test_a_net_of_sentences_costs_what_one_counts_by_hand_for_any_length() -> None:
+    layer = Sentences()
+    layer.eval()
+    with tempfile.TemporaryDirectory() as folder:
+        paddle.jit.save(layer, f"{folder}/m", [paddle.static.InputSpec([None, None], "int64", "ids")])
+        model = load(folder)
+    for batch, length in ((1, 5), (2, 17)):
+        total = cost(shaped(model, {"ids": (batch, length)}))
+        block = length * (4 * 32 * 32 + 2 * 32 * 64) + 2 * length * length * 32
+        assert total.macs == batch * (2 * block + 32 * 3)
+    assert total.parameters == sum(p.size for p in layer.parameters())
