@@ -73,6 +73,7 @@ STAYING: dict[str, Net] = {
     "scale by what is computed": lambda x: paddle.scale(x, paddle.mean(x)),
     "reshape": lambda x: paddle.reshape(x, [-1, 8, 4, 8]),
     "reshape to another rank": lambda x: paddle.reshape(x, [-1, 4, 64]),
+    "reshape to a batch that must not differ": lambda x: paddle.reshape(x, [3, 4, 8, 8]),
     "reshape to a batch that may differ": lambda x: paddle.reshape(x, [3, 4, 8, -1]),
     "flatten": lambda x: paddle.flatten(x, 1, 2),
     "transpose": lambda x: t(x, 0, 1, 3, 2),

@@ -89,6 +89,14 @@ def test_no_batch_norm_is_left_in_a_net_of_the_zoo(net: str, zoo: Callable[[str]
     assert not [n for n in result.model.view.nodes if n.op in BATCH_NORMS]
 
 
+def test_a_net_that_others_shipped_keeps_its_outputs_and_loses_its_norms(shared: Path) -> None:
+    model = load(shared / "models/paddle/PP-LCNet_x0_25_textline_ori")
+    for rule in PASSES:
+        check_same(rewrite(model, rule), model, image_for(model))
+    folded = rewrite(model, PASSES["fold-batch-norm"])
+    assert (len(folded.changed), folded.declined) == (27, ())
+
+
 @pytest.mark.parametrize("net", SAVERS)
 def test_every_pass_leaves_a_saved_net_its_outputs_also_after_saving(
     net: str, saved: Callable[[str], Path], tmp_path: Path

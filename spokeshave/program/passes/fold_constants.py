@@ -11,9 +11,9 @@ import paddle
 from spokeshave.graph import GraphView, Node
 from spokeshave.ops.effects import ASSIGN_VALUE, is_pure
 from spokeshave.ops.elementwise import ADD, MULTIPLY, SCALE
-from spokeshave.ops.lengths import keeps_length
 from spokeshave.ops.shape import CAST, CONCAT, FLATTEN, FULL, FULL_INT_ARRAY, RESHAPE
 from spokeshave.program.passes._constants import constant_ints, constant_number, is_overwritten
+from spokeshave.program.passes._lengths import Length, Origins
 from spokeshave.program.rewriting import Editor, Found, Pass
 from spokeshave.report import Reason
 from spokeshave.seams import new_constant
@@ -26,14 +26,6 @@ SQUEEZE, UNSQUEEZE, FLOOR_DIVIDE = "pd_op.squeeze", "pd_op.unsqueeze", "pd_op.fl
 LONGEST = 1024
 # The number of a `full` is kept as a float, which knows no odd integers above.
 LARGEST = 2**53
-
-
-@dataclass(frozen=True)
-class Length:
-    """A length that only the data tells: that of a value along one of its axes."""
-
-    value: str
-    axis: int
 
 
 class FoldConstants(Pass):
@@ -51,8 +43,9 @@ class FoldConstants(Pass):
     name = "fold-constants"
 
     def places(self, view: GraphView) -> Iterable[Found]:
-        known = known_numbers(view)
-        shapes = {node.id: _shape_of(view, node, known) for node in view.nodes if node.op == RESHAPE.name}
+        origins = known_numbers(view)
+        known = origins.known
+        shapes = {node.id: _shape_of(origins, node) for node in view.nodes if node.op == RESHAPE.name}
         folded = {
             n.id for n in view.nodes if n.op not in LEAVES and n.outputs and _is_settled(known.get(n.out))
         }
@@ -80,39 +73,26 @@ class FoldConstants(Pass):
         editor.rewire(node.out, made)
 
 
-def origin(view: GraphView, value: str, axis: int) -> Length:
-    """The first length that is the same as that of a value along an axis, whatever the data is."""
-    node = view.maker(value)
-    before = _same_length(view, node, axis) if node is not None and node.out == value else None
-    return Length(value, axis) if before is None else origin(view, before, axis)
-
-
-def _same_length(view: GraphView, node: Node, axis: int) -> str | None:
-    """What a node reads that has, along this axis, the length of its first result."""
-    if keeps_length(node.op, axis):
-        return node.inputs[0][1]
-    if node.op in (ADD.name, MULTIPLY.name):
-        x, y = node.operand("x") or "", node.operand("y") or ""
-        rank, own, other = (len(view.value(v).shape) for v in (node.out, x, y))
-        aligned = (1,) * (rank - other) + view.value(y).shape
-        return x if own == rank and aligned[axis] == 1 else None
-    return None
-
-
-def known_numbers(view: GraphView) -> dict[str, np.ndarray]:
+def known_numbers(view: GraphView) -> Origins:
     """The values whose numbers are known before the model runs, entirely or but for some open lengths.
 
     An array of integers may hold a `Length` here and there, or None where a number is not known.
     """
     known: dict[str, np.ndarray] = {}
+    origins = Origins(view, known)
     for node in view.nodes:
-        rule = RULES.get(node.op)
-        if rule is None or any(is_overwritten(view, value) for _, value in node.outputs):
-            continue
-        numbers = rule(_Sight(view, node, known))
+        numbers = _numbers_of(origins, node)
         if numbers is not None:
             known[node.out] = numbers
-    return known
+        origins.follow(node)
+    return origins
+
+
+def _numbers_of(origins: Origins, node: Node) -> np.ndarray | None:
+    rule = RULES.get(node.op)
+    if rule is None or any(is_overwritten(origins.view, value) for _, value in node.outputs):
+        return None
+    return rule(_Sight(origins.view, node, origins.known, origins))
 
 
 @dataclass(frozen=True)
@@ -122,6 +102,7 @@ class _Sight:
     view: GraphView
     node: Node
     known: Mapping[str, np.ndarray]
+    origins: Origins
 
     def at(self, operand: str) -> np.ndarray | None:
         return self.known.get(self.node.operand(operand) or "")
@@ -178,7 +159,7 @@ def _assign_value(sight: _Sight) -> np.ndarray | None:
 def _shape(sight: _Sight) -> np.ndarray | None:
     value = sight.node.operand("input") or ""
     lengths = sight.view.value(value).shape
-    open_ones = [n if n >= 0 else origin(sight.view, value, axis) for axis, n in enumerate(lengths)]
+    open_ones = [n if n >= 0 else sight.origins.of(value, axis) for axis, n in enumerate(lengths)]
     return _settled(_objects(open_ones), sight.view.value(sight.node.out).dtype)
 
 
@@ -318,23 +299,23 @@ def _needed(view: GraphView, folded: set[str], reshapes: set[str]) -> set[str]:
     return needed
 
 
-def _shape_of(view: GraphView, node: Node, known: Mapping[str, np.ndarray]) -> tuple[int, ...] | None:
+def _shape_of(origins: Origins, node: Node) -> tuple[int, ...] | None:
     """The shape to give a reshape whose shape is put together from lengths, in plain numbers."""
-    values = node.operands("shape")
+    view, known, values = origins.view, origins.known, node.operands("shape")
     parts = [known[value].reshape(-1) for value in values if value in known]
     is_plain = len(values) == 1 and constant_ints(view, values[0]) is not None
     if is_plain or not parts or len(parts) < len(values):
         return None
     numbers = (number for part in parts for number in part)
-    lengths = [_length(view, node, axis, number) for axis, number in enumerate(numbers)]
+    lengths = [_length(origins, node, axis, number) for axis, number in enumerate(numbers)]
     # One that nobody knows can be worked out from the others.
     return tuple(lengths) if lengths.count(-1) <= 1 else None
 
 
-def _length(view: GraphView, node: Node, axis: int, number: object) -> int:
+def _length(origins: Origins, node: Node, axis: int, number: object) -> int:
     """What to write for a length: 0 for that of the operand's own axis, -1 for one that is not known."""
     if isinstance(number, (int, np.integer)):
         return int(number)
     source = node.operand("x") or ""
-    is_own = axis < len(view.value(source).shape) and number == origin(view, source, axis)
+    is_own = axis < len(origins.view.value(source).shape) and number == origins.of(source, axis)
     return 0 if is_own else -1
