@@ -163,7 +163,10 @@ def set_shape(value: Value, shape: Sequence[int]) -> None:
 
 
 def new_constant(numbers: np.ndarray, dtype: str) -> Value:
-    """A constant in the program being built; one op where its numbers are equal or a list of integers."""
+    """A constant in the program being built; one op where its numbers are equal or a list of integers.
+
+    Paddle drops the sign of a negative zero.
+    """
     is_uniform = numbers.size > 0 and numbers.tobytes() == numbers.reshape(-1)[0].tobytes() * numbers.size
     if dtype == "int64" and numbers.ndim == 1:
         return paddle._pir_ops.full_int_array(numbers.tolist(), paddle.int64, paddle.CPUPlace())

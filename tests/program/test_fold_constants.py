@@ -138,6 +138,12 @@ def test_a_long_constant_of_many_numbers_is_left_as_it_is_with_a_reason() -> Non
     assert [(r.code, r.subject) for r in result.declined] == [("long-constant", "concat_0")]
 
 
+def test_a_negative_zero_is_left_where_it_is_as_paddle_would_drop_its_sign() -> None:
+    model = built(lambda x: x + paddle.full([8], -1e-60, "float64").cast("float32"))
+    result = rewrite(model, FOLD)
+    assert [(r.code, r.subject) for r in result.declined] == [("negative-zero", "cast_0")]
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     numbers=st.lists(st.integers(-20, 20), min_size=1, max_size=4),

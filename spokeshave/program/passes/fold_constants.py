@@ -58,8 +58,13 @@ class FoldConstants(Pass):
 
     def check(self, found: Found) -> Reason | None:
         numbers = found.facts.get("numbers")
-        if numbers is not None and numbers.size > LONGEST and np.unique(numbers).size > 1:
+        if numbers is None:
+            return None
+        if numbers.size > LONGEST and np.unique(numbers).size > 1:
             return found.declined("long-constant", found.node, f"it has {numbers.size} numbers")
+        if numbers.dtype.kind == "f" and np.signbit(numbers[numbers == 0]).any():
+            text = "it has a negative zero, whose sign Paddle drops in a constant"
+            return found.declined("negative-zero", found.node, text)
         return None
 
     def apply(self, found: Found, editor: Editor) -> None:
