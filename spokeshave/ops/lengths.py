@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from spokeshave.ops.conv import CONV, CONV_TRANSPOSE, DEPTHWISE_CONV, DEPTHWISE_CONV_TRANSPOSE
 from spokeshave.ops.effects import BATCH_NORMS
-from spokeshave.ops.elementwise import ABS, CLIP, DROPOUT, RELU, RELU6, ROUND, SCALE, SOFTMAX
-from spokeshave.ops.pool import POOL
-from spokeshave.ops.shape import CAST
 
-_ROWS = (ABS, CAST, CLIP, DROPOUT, RELU, RELU6, ROUND, SCALE, SOFTMAX)
-_WINDOWED = (CONV, DEPTHWISE_CONV, CONV_TRANSPOSE, DEPTHWISE_CONV_TRANSPOSE, POOL)
-_OTHERS = (
-    "assign elu exp gelu hardsigmoid hardswish layer_norm leaky_relu log mish sigmoid silu sqrt swish tanh"
+_POINTWISE = (
+    "abs assign cast clip dropout elu exp gelu hardsigmoid hardswish layer_norm leaky_relu log mish relu "
+    "relu6 round scale sigmoid silu softmax sqrt swish tanh"
 )
-_ALL = frozenset(
-    (*BATCH_NORMS, *(row.name for row in _ROWS), *(f"pd_op.{other}" for other in _OTHERS.split()))
+_WINDOWED = (
+    "bilinear_interp conv2d conv2d_transpose depthwise_conv2d depthwise_conv2d_transpose "
+    "nearest_interp pool2d"
 )
-_FIRST = frozenset((*(row.name for row in _WINDOWED), "pd_op.bilinear_interp", "pd_op.nearest_interp"))
+_ALL = frozenset((*BATCH_NORMS, *(f"pd_op.{op}" for op in _POINTWISE.split())))
+_FIRST = frozenset(f"pd_op.{op}" for op in _WINDOWED.split())
 
 
 def keeps_length(op: str, axis: int) -> bool:
