@@ -62,13 +62,18 @@ def ran(command: list[str]) -> None:
 def passes(repeats: int) -> Iterator[Row]:
     """Passes over 300 ops whose arrays are tiny, so that what is left is the pass itself."""
     model = deep_model()
-    count = sum(not node.op.startswith("pd_op.full") for node in model.view.nodes)
-    yield Row("pass over a long program", "ops", count)
+    yield Row("pass over a long program", "ops", op_count(model))
     work: dict[str, Callable[[], object]] = {
         "fold batch norm": partial(rewrite, model, PASSES["fold-batch-norm"]),
         "a pass that finds nothing": partial(rewrite, model, PASSES["untranspose-weight"]),
         "an edit that changes nothing": lambda: Editor(model).finish("nothing"),
     }
+    for name, layer in LAYERS_FOR.items():
+        busy = long_model(layer, OPS_IN[name])
+        changed = len(rewrite(busy, PASSES[name]).changed)
+        yield Row("pass over a long program", f"{name}, ops", op_count(busy))
+        yield Row("pass over a long program", f"{name}, places changed", changed)
+        work[name] = partial(rewrite, busy, PASSES[name])
     for what, call in work.items():
         call()
         own: Times = []
@@ -80,6 +85,45 @@ def passes(repeats: int) -> Iterator[Row]:
             own.append(1000 * total - arrays[-1])
         yield row("pass over a long program", f"{what}, its arrays apart", own, "ms", 50)
         yield row("pass over a long program", f"{what}, its arrays", arrays, "ms")
+
+
+def op_count(model: Model) -> int:
+    """How many ops a model has, constants apart."""
+    return sum(not node.op.startswith("pd_op.full") for node in model.view.nodes)
+
+
+def dead(x: Any) -> Any:
+    """Something that nobody reads beside something that is."""
+    paddle.tanh(x)
+    return paddle.exp(x)
+
+
+# For each pass a layer, of [any, 2, 8, 8], that gives it something to do, and how many ops that has.
+LAYERS_FOR: dict[str, Callable[[Any], Any]] = {
+    "drop-dead-ops": dead,
+    "drop-dropout": lambda x: paddle.nn.functional.dropout(paddle.exp(x), 0.5),
+    "drop-identities": lambda x: paddle.assign(paddle.exp(x)),
+    "fold-batch-norm": lambda x: paddle.exp(
+        paddle.nn.BatchNorm2D(2)(paddle.nn.Conv2D(2, 2, 1, bias_attr=False)(x))
+    ),
+    "fold-constants": lambda x: paddle.reshape(x, [paddle.shape(x)[0], -1, 8, 8]),
+    "untranspose-weight": lambda x: paddle.matmul(x, paddle.t(paddle.create_parameter([8, 8], "float32"))),
+}
+OPS_IN = {**dict.fromkeys(LAYERS_FOR, 2), "fold-batch-norm": 3, "fold-constants": 4}
+
+
+def long_model(layer: Callable[[Any], Any], ops: int) -> Model:
+    """A layer over and over, until there are 300 ops, in test mode."""
+    program, startup, scope = paddle.static.Program(), paddle.static.Program(), paddle.static.Scope()
+    paddle.enable_static()
+    with paddle.static.program_guard(program, startup), paddle.static.scope_guard(scope):
+        x = paddle.static.data("x", [None, 2, 8, 8], "float32")
+        for _ in range(3 * LAYERS // ops):
+            x = layer(x)
+        paddle.static.Executor(paddle.CPUPlace()).run(startup)
+    paddle.disable_static()
+    program.set_is_test_attr()
+    return Model.of(program, {"y": x}, scope).owned()
 
 
 def deep_model() -> Model:

@@ -18,7 +18,14 @@ from spokeshave.select import choose
 from spokeshave.select.choosing import Rule
 from spokeshave.targets import TARGETS
 
-PREPARING = ("fold-batch-norm", "untranspose-weight")
+PREPARING = (
+    "fold-constants",
+    "drop-dropout",
+    "drop-identities",
+    "fold-batch-norm",
+    "untranspose-weight",
+    "drop-dead-ops",
+)
 FLOAT, INT8, ONNX = "float/model", "int8/model", "onnx/model.onnx"
 PLAN, REPORT = "plan.json", "report.json"
 WRITES = {
@@ -101,7 +108,7 @@ def freeze(
 
 
 def prepare(model: Model) -> tuple[Model, Report]:
-    """The model with batch norms folded and transposed weights read as they lie, and what that left alone."""
+    """The model after the passes of `PREPARING`, its batch norms folded, and what they left alone."""
     reports = []
     for name in PREPARING:
         result = rewrite(model, PASSES[name])

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from spokeshave.errors.graph import GraphBroken
 from spokeshave.graph.view import INNER, INPUT, GraphView, Node
 from spokeshave.ops import Shape
-from spokeshave.ops.conv import CONV, DEPTHWISE_CONV
+from spokeshave.ops.conv import CONV, CONV_TRANSPOSE, DEPTHWISE_CONV, DEPTHWISE_CONV_TRANSPOSE
 from spokeshave.ops.linear import MATMUL
-from spokeshave.ops.norm import BATCH_NORM
+from spokeshave.ops.norm import BATCH_NORM, SYNC_BATCH_NORM
 
 UNKNOWN = -1
 
@@ -131,6 +131,20 @@ def _depthwise(node: Node, shapes: dict[str, Shape]) -> Iterator[str]:
         yield f"its filter reads {weight[1]} channels a group; a depthwise one reads 1"
 
 
+def _conv_transpose(node: Node, shapes: dict[str, Shape]) -> Iterator[str]:
+    weight, groups = shapes.get("filter", ()), node.attrs.get("groups", 1)
+    if len(weight) != 4:
+        yield f"its filter has the shape {list(weight)}, not four axes"
+        return
+    channels, out = _channels(node, shapes.get("x")), _channels(node, shapes.get("out"))
+    if _differ(weight[0], channels):
+        yield f"its filter reads {weight[0]} channels, its input has {channels}"
+    if _differ(weight[1] * groups if weight[1] != UNKNOWN else UNKNOWN, out):
+        yield f"its filter makes {weight[1]} x {groups} groups, its result has {out} channels"
+    if weight[0] != UNKNOWN and weight[0] % groups:
+        yield f"its filter reads {weight[0]} channels in {groups} groups"
+
+
 def _matmul(node: Node, shapes: dict[str, Shape]) -> Iterator[str]:
     x, y = shapes.get("x", ()), shapes.get("y", ())
     if not x or not y:
@@ -166,11 +180,23 @@ def _differ(a: int, b: int) -> bool:
     return UNKNOWN not in (a, b) and a != b
 
 
-_FACTS = {facts.name: facts for facts in (CONV, DEPTHWISE_CONV, MATMUL, BATCH_NORM)}
+ROWS = (
+    CONV,
+    DEPTHWISE_CONV,
+    CONV_TRANSPOSE,
+    DEPTHWISE_CONV_TRANSPOSE,
+    MATMUL,
+    BATCH_NORM,
+    SYNC_BATCH_NORM,
+)
+_FACTS = {facts.name: facts for facts in ROWS}
 
 _RULES: dict[str, Callable[[Node, dict[str, Shape]], Iterator[str]]] = {
     CONV.name: _conv,
     DEPTHWISE_CONV.name: _depthwise,
     MATMUL.name: _matmul,
+    CONV_TRANSPOSE.name: _conv_transpose,
+    DEPTHWISE_CONV_TRANSPOSE.name: _conv_transpose,
     BATCH_NORM.name: _batch_norm,
+    SYNC_BATCH_NORM.name: _batch_norm,
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from spokeshave.errors.graph import GraphBroken
 from spokeshave.graph.view import GraphView, Node, Value
 from spokeshave.ops import OPS, Shape
+from spokeshave.ops.effects import updates
 
 _BYTES = {
     "bool": 1,
@@ -30,7 +31,7 @@ _BYTES = {
 class NodeCost:
     """What one node costs. `parameters` and `bytes` are those of the parameters that it reads itself.
 
-    `macs` is None, not zero, where the op has no row in `OPS`.
+    `macs` is None, not zero, where the op has no row in `OPS`. Buffers are not among the parameters.
     """
 
     node: str
@@ -44,13 +45,17 @@ class NodeCost:
 class Cost:
     """The cost of a model. Each parameter counts once in the totals, however many nodes read it.
 
-    `macs` leaves out the ops named in `uncounted`, of which no row in `OPS` knows the cost.
+    `parameters` is the figure that papers give: what gradients train. State that a run updates instead, such
+    as the statistics of a batch norm, is stored beside it and counted under `buffers`. `macs` leaves out the
+    ops named in `uncounted`, of which no row in `OPS` knows the cost.
     """
 
     nodes: tuple[NodeCost, ...]
     macs: int
     parameters: int
     parameter_bytes: int
+    buffers: int
+    buffer_bytes: int
     uncounted: tuple[str, ...]
 
     def heaviest(self, n: int = 10) -> tuple[NodeCost, ...]:
@@ -62,23 +67,34 @@ def cost(view: GraphView, batch: int = 1) -> Cost:
     """Counts a view that holds together (see `check`) for a batch of that size.
 
     An open dimension (-1) counts as `batch` on axis 0 and as one on any other axis, so a length that only
-    the data decides, a sentence's for instance, is to be fixed in the shapes first. Buffers, such as the
-    statistics of a batch norm, count as parameters: they are stored with them.
+    the data decides, a sentence's for instance, is to be fixed in the shapes first: `program.shaped` does.
     """
-    nodes = tuple(_node_cost(view, node, batch) for node in view.nodes)
+    state = _buffers(view)
+    nodes = tuple(_node_cost(view, node, batch, state) for node in view.nodes)
+    trained = [value for value in view.parameters if value.id not in state]
+    buffers = [value for value in view.parameters if value.id in state]
     return Cost(
         nodes,
         sum(node.macs or 0 for node in nodes),
-        sum(value.size for value in view.parameters),
-        sum(_bytes(value) for value in view.parameters),
+        sum(value.size for value in trained),
+        sum(map(_bytes, trained)),
+        sum(value.size for value in buffers),
+        sum(map(_bytes, buffers)),
         tuple(sorted({node.op for node in nodes if node.macs is None})),
     )
 
 
-def _node_cost(view: GraphView, node: Node, batch: int) -> NodeCost:
+def _buffers(view: GraphView) -> frozenset[str]:
+    """The parameters that are state: some node brings them up to date."""
+    read = ((node.op, operand, value) for node in view.nodes for operand, value in node.inputs)
+    return frozenset(v for op, operand, v in read if updates(op, operand) and view.is_parameter(v))
+
+
+def _node_cost(view: GraphView, node: Node, batch: int, state: frozenset[str]) -> NodeCost:
     facts = OPS.get(node.op)
     macs = None if facts is None else facts.macs(node.attrs, _shapes(view, node, batch))
-    read = [view.value(i) for i in dict.fromkeys(i for _, i in node.inputs) if view.is_parameter(i)]
+    ids = dict.fromkeys(i for _, i in node.inputs if view.is_parameter(i) and i not in state)
+    read = [view.value(i) for i in ids]
     return NodeCost(node.id, node.op, macs, sum(v.size for v in read), sum(_bytes(v) for v in read))
 
 

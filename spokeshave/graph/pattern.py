@@ -54,6 +54,11 @@ class Match:
     def __contains__(self, name: str) -> bool:
         return name in dict(self.nodes)
 
+    @property
+    def last(self) -> Node:
+        """The node of the last step, by which a match is named."""
+        return self.nodes[-1][1]
+
     def read_elsewhere(self, view: GraphView, name: str) -> bool:
         """Whether the first result of a step is read by anything but the next step, or leaves the model.
 
@@ -89,6 +94,13 @@ def match(view: GraphView, steps: Sequence[Step]) -> tuple[Match, ...]:
             taken.update(link.id for _, link in chain)
             found.append(Match(chain))
     return tuple(found)
+
+
+def chain_to(view: GraphView, steps: Sequence[Step], node: Node) -> Match | None:
+    """The chain of these steps that ends at a node, whoever else has a part of it."""
+    *before, last = steps
+    chain = _chain(view, before, last, node)
+    return None if chain is None else Match(chain)
 
 
 _Chain = tuple[tuple[str, Node], ...]

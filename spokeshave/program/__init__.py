@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from spokeshave.program.layering import ProgramLayer, as_layer
     from spokeshave.program.loading import load
     from spokeshave.program.model import Model
-    from spokeshave.program.rewriting import PASSES, Editor, Found, PassResult, Rewrite, rewrite
+    from spokeshave.program.rewriting import PASSES, Editor, Found, Pass, PassResult, Rewrite, rewrite
     from spokeshave.program.saving import save
+    from spokeshave.program.shaping import shaped
     from spokeshave.program.training import Training, append_training, optimizer_like, training_of
 
 __getattr__, __dir__ = lazily(
@@ -21,6 +22,7 @@ __getattr__, __dir__ = lazily(
         "Editor": "spokeshave.program.rewriting",
         "Found": "spokeshave.program.rewriting",
         "Model": "spokeshave.program.model",
+        "Pass": "spokeshave.program.rewriting",
         "PassResult": "spokeshave.program.rewriting",
         "Rewrite": "spokeshave.program.rewriting",
         "ProgramLayer": "spokeshave.program.layering",
@@ -34,6 +36,7 @@ __getattr__, __dir__ = lazily(
         "optimizer_like": "spokeshave.program.training",
         "rewrite": "spokeshave.program.rewriting",
         "save": "spokeshave.program.saving",
+        "shaped": "spokeshave.program.shaping",
         "training_of": "spokeshave.program.training",
     },
 )
@@ -43,6 +46,7 @@ __all__ = [
     "Editor",
     "Found",
     "Model",
+    "Pass",
     "PassResult",
     "ProgramLayer",
     "Rewrite",
@@ -56,5 +60,6 @@ __all__ = [
     "optimizer_like",
     "rewrite",
     "save",
+    "shaped",
     "training_of",
 ]

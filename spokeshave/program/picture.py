@@ -193,7 +193,10 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 
 def operands_reading(picture: Picture, node: Node, value_id: str) -> list[tuple[Operation, int]]:
-    """Where a node reads a value: the Paddle op (or what gathers a vector for it) and the position."""
+    """Where a node reads a value: the Paddle op (or what gathers a vector for it) and the position.
+
+    What the blocks of a branch or a loop read is among them.
+    """
     wanted = picture.values[value_id]
     found: list[tuple[Operation, int]] = []
     for i, source in enumerate(picture.ops[node.id].operands_source()):
@@ -205,4 +208,10 @@ def operands_reading(picture: Picture, node: Node, value_id: str) -> list[tuple[
             gather = source.get_defining_op()
             parts = enumerate(gather.operands_source())
             found.extend((gather, k) for k, part in parts if part.is_same(wanted))
-    return found
+    op = picture.ops[node.id]
+    return found + _inside(op, wanted) if op.num_regions() else found
+
+
+def _inside(op: Operation, wanted: Value) -> list[tuple[Operation, int]]:
+    sources = ((o, i, v) for o in ops_within(op) for i, v in enumerate(o.operands_source()))
+    return [(o, i) for o, i, v in sources if not is_absent(v) and v.is_same(wanted)]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+from typing import Any, ClassVar
 
 import numpy as np
 
 from spokeshave.graph import GraphView, Match, Node, Step, check, match
 from spokeshave.program.model import Model
-from spokeshave.program.picture import DATA_OPS, PARAMETER, operands_reading
+from spokeshave.program.picture import COMBINE, DATA_OPS, PARAMETER, SLICE, SPLIT, operands_reading
+from spokeshave.program.roles import has_backward
 from spokeshave.registry import Shelf, made
 from spokeshave.report import Cell, Reason, Report, Row
 from spokeshave.seams import (
@@ -33,13 +35,34 @@ from spokeshave.seams import (
     write_tensor,
 )
 
+LAYER = "struct_name"
+
+
+def _anything(name: str) -> bool:
+    return True
+
 
 @dataclass(frozen=True)
 class Found:
-    """A place that a rewrite's pattern matches, with the view it was found in."""
+    """A place that a pass found, with the view it was found in and what was learned of it (`facts`).
+
+    `holds` tells whether the model has the numbers of a parameter.
+    """
 
     view: GraphView
     match: Match
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    holds: Callable[[str], bool] = _anything
+
+    @staticmethod
+    def at(view: GraphView, node: Node, **facts: Any) -> Found:
+        """A place that is a single node."""
+        return Found(view, Match((("node", node),)), facts)
+
+    @property
+    def node(self) -> Node:
+        """The node by which the place is named: the last of its match."""
+        return self.match.last
 
     def declined(self, code: str, node: Node, text: str) -> Reason:
         """Why this place is left as it is."""
@@ -65,14 +88,18 @@ class PassResult:
         return Report(self.name, facts, tuple(Row(c, self.name) for c in self.changed), self.declined)
 
 
-class Rewrite(ABC):
-    """One rule of rewriting: a chain of ops to look for, a named refusal, and what to do.
+class Pass(ABC):
+    """One rule of rewriting: where to look, a named refusal, and what to do there.
 
-    Gives for nothing: a check of the graph after it, a list of what was changed and declined.
+    Gives for nothing: a check of the graph after it, a list of what was changed and declined. In a program
+    that has its gradients every place is declined: they would still be those of what stood there before.
     """
 
     name: ClassVar[str]
-    steps: ClassVar[tuple[Step, ...]]
+
+    @abstractmethod
+    def places(self, view: GraphView) -> Iterable[Found]:
+        """The places to look at, in the order in which they are changed; no other is touched."""
 
     @abstractmethod
     def check(self, found: Found) -> Reason | None:
@@ -83,7 +110,16 @@ class Rewrite(ABC):
         """Changes the place."""
 
 
-PASSES: Shelf[Rewrite] = Shelf("pass", "spokeshave.program.passes", made(Rewrite))
+class Rewrite(Pass):
+    """A pass whose places are the chains of `steps`."""
+
+    steps: ClassVar[tuple[Step, ...]]
+
+    def places(self, view: GraphView) -> Iterable[Found]:
+        return [Found(view, found) for found in match(view, self.steps)]
+
+
+PASSES: Shelf[Pass] = Shelf("pass", "spokeshave.program.passes", made(Pass))
 
 
 class Editor:
@@ -111,6 +147,17 @@ class Editor:
         """The Paddle value behind an id."""
         return self._picture.values[value_id]
 
+    def source(self, node: Node, operand: str) -> Value:
+        """The Paddle value that a node reads at an operand as the program stands, edits included."""
+        op, names = self.op(node), operand_names(self.op(node))
+        name, _, place = operand.partition(".")
+        source = op.operand_source(names.index(name))
+        return source.get_defining_op().operand_source(int(place)) if place else source
+
+    def find(self, *steps: Step) -> tuple[Match, ...]:
+        """All chains of these steps in the view before any change."""
+        return match(self.view, steps)
+
     def weight(self, name: str) -> np.ndarray:
         """A copy of a parameter of the edited model."""
         return read_tensor(self._model.scope, name)
@@ -132,24 +179,30 @@ class Editor:
         return has_tensor(self._model.scope, name)
 
     def parameter(self, name: str, array: np.ndarray, *, keep: bool = False) -> Value:
-        """A new parameter with these numbers; with `keep`, those that the scope already has win."""
+        """A new parameter with these numbers; with `keep`, those that the scope already has win.
+
+        Where the program had one of that name before the edit, the new one gets a number behind its name.
+        """
+        if not keep:
+            name = self._free(name)
         if not (keep and self.holds(name)):
             write_tensor(self._model.scope, name, array)
         with building(self._model.program):
             return new_parameter(name, array.shape, str(array.dtype))
 
-    def before(self, node: Node, build: Callable[[], Value]) -> Value:
-        """What `build` makes, placed before a node."""
+    def before(self, node: Node, build: Callable[[], Value], like: Node | None = None) -> Value:
+        """What `build` makes, placed before a node, as a part of its layer or of that of `like`."""
         with building(self._model.program):
             insert_before(self._picture.ops[node.id])
-            return build()
+            return _of_layer((like or node).scope, build())
 
     def after(self, value_id: str, build: Callable[[], Value]) -> Value:
         """What `build` makes, placed right after a value is made (first of all for inputs and parameters)."""
         value = self._picture.values[value_id]
+        maker = self.view.maker(value_id)
         with building(self._model.program):
             insert_after(value.get_defining_op())
-            return build()
+            return _of_layer(maker.scope if maker else "", build())
 
     def rewire(self, value_id: str, to: Value, readers: Sequence[Node] | None = None) -> None:
         """Makes nodes read `to` in place of a value: those given, or all and the model's outputs."""
@@ -160,6 +213,10 @@ class Editor:
         if readers is None:
             shown = {name for name, shown in view.outputs if shown == value_id}
             self._outputs.update(dict.fromkeys(shown & set(self._outputs), to))
+
+    def show(self, name: str, value: Value) -> None:
+        """Gives a value a name under which the model hands it out; another of that name gives way."""
+        self._outputs[name] = value
 
     def op(self, node: Node) -> Operation:
         """The Paddle op behind a node."""
@@ -175,17 +232,28 @@ class Editor:
         return [r for r in unique.values() if _shares_operands(r, sources)]
 
     def erase(self, node: Node) -> None:
-        """Removes a node that nobody reads any more."""
-        erase(self._picture.ops[node.id])
+        """Removes a node that nobody reads any more, with what gathers and takes apart vectors for it."""
+        op = self._picture.ops[node.id]
+        readers = [r for value in op.results() if not is_absent(value) for r in value.all_used_ops()]
+        makers = [v.get_defining_op() for v in op.operands_source() if not is_absent(v)]
+        for part in (*(r for r in readers if r.name() in (SPLIT, SLICE)), op):
+            erase(part)
+        for gather in {m.id(): m for m in makers if m.name() == COMBINE}.values():
+            if gather.result(0).use_empty():
+                erase(gather)
 
     def finish(self, after: str) -> Model:
         """The edited model, without what nobody reads since the edit began, its graph checked."""
         with taken_apart_on_failure(self._model.program):
             self._drop_unread()
-            fetches = tuple((name, self._outputs[name]) for name, _ in self._model.fetches)
+            fetches = tuple(self._outputs.items())
             model = Model(self._model.program, self._model.scope, fetches, self._model.borrows)
             check(model.view, after)
         return model
+
+    def _free(self, name: str) -> str:
+        taken = self._picture.view.values
+        return next(n for n in chain((name,), (f"{name}.{i}" for i in count(1))) if n not in taken)
 
     def _drop_unread(self) -> None:
         """Erases ops that were read before the edit and are not any more; others may be fetched."""
@@ -200,11 +268,21 @@ class Editor:
 
 
 def _is_dead(op: Operation, kept: set[str]) -> bool:
-    # An op that ends in an underscore writes into an operand, read or not.
-    if op.name().endswith("_") or op.name() in DATA_OPS:
-        return False
+    # Most ops are read: that is asked first, as a name takes longer.
     results = [v for v in op.results() if not is_absent(v)]
-    return bool(results) and all(v.use_empty() and v.id not in kept for v in results)
+    if not results or any(not v.use_empty() or v.id in kept for v in results):
+        return False
+    # An op that ends in an underscore writes into an operand, read or not.
+    name = op.name()
+    return not (name.endswith("_") or name in DATA_OPS)
+
+
+def _of_layer(scope: str, made: Value) -> Value:
+    """Marks what was made as a part of the layer whose path this is."""
+    op = made.get_defining_op()
+    if scope and not op.has_attr(LAYER):
+        op.set_str_attr(LAYER, scope)
+    return made
 
 
 def _shares_operands(gradient: Operation, sources: dict[str, Value]) -> bool:
@@ -216,15 +294,16 @@ def _shares_operands(gradient: Operation, sources: dict[str, Value]) -> bool:
     return bool(shared) and all(not is_absent(v) and v.is_same(source) for source, v in shared)
 
 
-def rewrite(model: Model, rule: Rewrite) -> PassResult:
+def rewrite(model: Model, rule: Pass) -> PassResult:
     """Applies a rule wherever it fits: a new model, with what was changed and what was declined.
 
     Where it fits nowhere, the model that was given comes back.
     """
-    places = [Found(model.view, place) for place in match(model.view, rule.steps)]
-    reasons = [rule.check(place) for place in places]
+    places = [replace(place, holds=model.holds) for place in rule.places(model.view)]
+    is_trained = bool(places) and has_backward(model.program)
+    reasons = [_has_backward(place) if is_trained else rule.check(place) for place in places]
     fitting = [place for place, reason in zip(places, reasons) if reason is None]
-    changed = tuple(place.match[rule.steps[-1].name].id for place in fitting)
+    changed = tuple(place.node.id for place in fitting)
     declined = tuple(reason for reason in reasons if reason is not None)
     if not fitting:
         return PassResult(model, rule.name, changed, declined)
@@ -234,3 +313,8 @@ def rewrite(model: Model, rule: Rewrite) -> PassResult:
             for place in fitting:
                 rule.apply(place, editor)
         return PassResult(editor.finish(rule.name), rule.name, changed, declined)
+
+
+def _has_backward(place: Found) -> Reason:
+    text = "the program has its gradients, which would still be those of what stood here before"
+    return place.declined("has-backward", place.node, text)

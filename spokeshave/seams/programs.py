@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 import paddle
 from paddle import pir
 
@@ -182,7 +183,7 @@ def new_parameter(name: str, shape: tuple[int, ...], dtype: str) -> Value:
         pir.reset_insertion_point_to_start()
         op = _any_parameter(dtype)[1].clone(pir.IrMapping(), pir.CloneOptions(True, True, True))
     made = op.result(0)
-    made.set_type(pir.create_shaped_type(made.type(), list(shape)))
+    set_shape(made, shape)
     op.set_str_attr("parameter_name", name)
     return made
 
@@ -194,6 +195,24 @@ def new_input(name: str, like: Value) -> Value:
         made = paddle._pir_ops.data(name, list(like.shape), like.dtype, paddle.base.core.Place())
     made.stop_gradient = True
     return made
+
+
+def set_shape(value: Value, shape: Sequence[int]) -> None:
+    """Declares another shape for a value; nothing else about it changes, and no value made from it."""
+    value.set_type(pir.create_shaped_type(value.type(), list(shape)))
+
+
+def new_constant(numbers: np.ndarray, dtype: str) -> Value:
+    """A constant in the program being built; one op where its numbers are equal or a list of integers.
+
+    Paddle drops the sign of a negative zero.
+    """
+    is_uniform = numbers.size > 0 and numbers.tobytes() == numbers.reshape(-1)[0].tobytes() * numbers.size
+    if dtype == "int64" and numbers.ndim == 1:
+        return paddle._pir_ops.full_int_array(numbers.tolist(), paddle.int64, paddle.CPUPlace())
+    if is_uniform and dtype != "float64":
+        return paddle.full(numbers.shape, numbers.reshape(-1)[0].item(), dtype)
+    return paddle.assign(numbers)
 
 
 def new_fetch(value: Value, name: str, place: int) -> None:

@@ -105,6 +105,24 @@ FITTING = {
         "pd_op.conv2d", {"input": (1, 4, 5, 5), "filter": (-1, -1, 3, 3)}, (1, 6, 3, 3), groups=2
     ),
     "unknown lengths": _one("pd_op.matmul", {"x": (-1, -1), "y": (384, 10)}, (-1, -1)),
+    "transposed, in groups": _one(
+        "pd_op.conv2d_transpose", {"x": (-1, 4, 5, 5), "filter": (4, 3, 2, 2)}, (-1, 6, 10, 10), groups=2
+    ),
+    "transposed, NHWC": _one(
+        "pd_op.conv2d_transpose",
+        {"x": (1, 5, 5, 4), "filter": (4, 6, 2, 2)},
+        (1, 10, 10, 6),
+        data_format="NHWC",
+    ),
+    "transposed, unknown": _one(
+        "pd_op.conv2d_transpose", {"x": (1, -1, 5, 5), "filter": (-1, -1, 2, 2)}, (1, 6, 10, 10), groups=2
+    ),
+    "transposed, depthwise": _one(
+        "pd_op.depthwise_conv2d_transpose",
+        {"x": (-1, 4, 5, 5), "filter": (4, 1, 2, 2)},
+        (-1, 4, 10, 10),
+        groups=4,
+    ),
     "an op without a rule": _one("pd_op.nonesuch", {"x": (1,)}, (7, 7)),
 }
 
@@ -136,6 +154,21 @@ MISFITS = {
     "x sums over 5, y over 3": _one("pd_op.matmul", {"x": (-1, 5), "y": (3, 5)}, (-1, 5)),
     "x sums over 2, y over 5": _one("pd_op.matmul", {"x": (5, 2), "y": (5, 3)}, (5, 3)),
     "x sums over 4, y over 5": _one("pd_op.matmul", {"x": (4,), "y": (5,)}, ()),
+    "its filter reads 4 channels, its input has 3": _one(
+        "pd_op.conv2d_transpose", {"x": (-1, 3, 5, 5), "filter": (4, 6, 2, 2)}, (-1, 6, 10, 10)
+    ),
+    "its filter makes 3 x 2 groups, its result has 5 channels": _one(
+        "pd_op.conv2d_transpose", {"x": (-1, 4, 5, 5), "filter": (4, 3, 2, 2)}, (-1, 5, 10, 10), groups=2
+    ),
+    "its filter reads 4 channels in 3 groups": _one(
+        "pd_op.conv2d_transpose", {"x": (-1, 4, 5, 5), "filter": (4, 2, 2, 2)}, (-1, 6, 10, 10), groups=3
+    ),
+    "its filter has the shape [4, 3], not four axes": _one(
+        "pd_op.depthwise_conv2d_transpose", {"x": (-1, 4, 5, 5), "filter": (4, 3)}, (-1, 4, 5, 5)
+    ),
+    "its mean has the shape [5], its input 4 channels": _one(
+        "pd_op.sync_batch_norm_", {"x": (-1, 4, 5, 5), "mean": (5,)}, (-1, 4, 5, 5)
+    ),
     "its input has 5 channels": _one(
         "pd_op.conv2d", {"input": (1, 5, 5, 3), "filter": (6, 3, 3, 3)}, (1, 6, 3, 3), data_format="NCHW"
     ),

@@ -16,8 +16,9 @@ def test_a_small_net_costs_what_one_counts_by_hand() -> None:
         "matmul_0": 384 * 10,
     }
     assert total.macs == 6 * 8 * 8 * 27 + 3840
-    assert total.parameters == 6 * 27 + 4 * 6 + 3840
+    assert total.parameters == 6 * 27 + 2 * 6 + 3840
     assert total.parameter_bytes == 4 * total.parameters
+    assert (total.buffers, total.buffer_bytes) == (2 * 6, 4 * 2 * 6)  # mean and variance of the batch norm
     assert total.uncounted == ()
 
 
@@ -56,6 +57,23 @@ def test_a_parameter_read_twice_by_one_node_counts_once() -> None:
     w = build.parameter("w", (4,), "int8")
     [node] = cost(build.view({"y": build.node("pd_op.add", {"x": w, "y": w}, {"out": (4,)})})).nodes
     assert (node.parameters, node.bytes) == (4, 4)
+
+
+def test_state_that_a_program_updates_itself_is_a_buffer_and_a_weight_read_in_a_branch_is_none() -> None:
+    build = ViewBuilder()
+    x, scale, weight = build.input("x", (4,)), build.parameter("scale", (1,)), build.parameter("w", (4,))
+    build.node("pd_op.assign_out_", {"x": x, "output": scale}, {"out": (1,)})
+    y = build.node("pd_op.if", {"0": x, "captured.0": weight}, {"0": (4,)})
+    total = cost(build.view({"y": y}))
+    assert (total.parameters, total.buffers) == (4, 1)
+    assert [node.parameters for node in total.nodes] == [0, 4]
+
+
+def test_a_transposed_convolution_multiplies_each_element_with_one_filter() -> None:
+    build = ViewBuilder()
+    x, w = build.input("x", (1, 4, 5, 5)), build.parameter("w", (4, 3, 2, 2))
+    made = build.node("pd_op.conv2d_transpose", {"x": x, "filter": w}, {"out": (1, 6, 10, 10)}, {"groups": 2})
+    assert cost(build.view({"y": made})).macs == 4 * 5 * 5 * 3 * 2 * 2
 
 
 def test_ops_without_a_row_are_named_and_not_called_free() -> None:

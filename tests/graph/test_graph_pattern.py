@@ -8,7 +8,7 @@ import pytest
 from graph_views import conv_block, small_net
 
 from spokeshave.errors.registry import UnknownName
-from spokeshave.graph import GraphView, Node, Step, ViewBuilder, match
+from spokeshave.graph import GraphView, Node, Step, ViewBuilder, chain_to, match
 
 SHAPE = {"out": (-1, 6, 8, 8)}
 CONV = Step("conv", ("pd_op.conv2d",))
@@ -147,3 +147,14 @@ def test_the_last_step_is_read_elsewhere_by_any_reader() -> None:
 def test_a_match_pickles() -> None:
     found = match(small_net(), FOLDABLE)
     assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_two_nodes_that_share_a_chain_each_have_it_when_asked_by_themselves() -> None:
+    build, x = _start()
+    shared = _relu(build, x)
+    first, second = _relu(build, shared), _relu(build, shared)
+    view = build.view({"a": first, "b": second})
+    steps = Step("first", ("pd_op.relu",)), Step("last", ("pd_op.relu",))
+    assert [found.last.id for found in match(view, steps)] == ["relu_1"]
+    found = [chain_to(view, steps, view.node(f"relu_{i}")) for i in range(3)]
+    assert [f and f["first"].id for f in found] == [None, "relu_0", "relu_0"]

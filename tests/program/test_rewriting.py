@@ -15,7 +15,7 @@ from program_nets import built, ran
 from spokeshave.errors.graph import GraphBroken
 from spokeshave.errors.program import ErasedInUse
 from spokeshave.graph import Step, diff
-from spokeshave.program import PASSES, Editor, Found, Model, Rewrite, rewrite
+from spokeshave.program import PASSES, Editor, Found, Model, Rewrite, load, rewrite
 from spokeshave.report import Reason
 
 pytest_plugins = ["program_nets"]
@@ -231,11 +231,107 @@ def test_the_gradient_ops_of_a_node_are_its_own() -> None:
     assert editor.gradients_of(editor.view.node("mean_0"))[0].name() == "pd_op.mean_grad"
 
 
+def test_a_value_that_a_branch_or_a_loop_reads_is_rewired_inside_it(saved: Any) -> None:
+    model = load(saved("branching"))
+    inside = [n for n in model.view.nodes if any(o.startswith("captured") for o, _ in n.inputs)]
+    read = {v for n in inside for o, v in n.inputs if o.startswith("captured") and model.view.is_parameter(v)}
+    assert read
+    editor = Editor(model)
+    for name in sorted(read):
+        editor.rewire(name, editor.parameter(f"{name}.new", np.zeros_like(editor.weight(name))))
+    finished = editor.finish("rewire")
+    assert not read & set(finished.parameters)
+    feed = {"x": np.ones((2, 4), np.float32)}
+    y = next(iter(finished.run(feed).values()))
+    np.testing.assert_array_equal(y, np.full((2, 4), 3, np.float32))  # nothing but three times the input
+
+
+def test_what_a_nested_branch_reads_is_not_overlooked() -> None:
+    def net(x: Any) -> Any:
+        seen, at = paddle.exp(x), paddle.mean(x)
+
+        def inner() -> Any:
+            return paddle.static.nn.cond(at > 1, lambda: seen * 2, lambda: seen * 3)
+
+        return paddle.static.nn.cond(at > 0, inner, lambda: x * 1)
+
+    model = built(net)
+    outer = next(n for n in model.view.nodes if n.op == "pd_op.if")
+    assert "exp_0.out" in [value for _, value in outer.inputs]
+
+
+def test_a_value_gets_a_name_and_is_handed_out() -> None:
+    model = built(net)
+    editor = Editor(model)
+    editor.show("inner", editor.value("relu_0.out"))
+    finished = editor.finish("show")
+    assert [name for name, _ in finished.view.outputs] == ["out0", "inner"]
+    np.testing.assert_array_equal(ran(finished)[1], _inner(model, "relu_0.out"))
+
+
+def test_what_stands_at_an_operand_is_told_as_the_edit_left_it() -> None:
+    editor = Editor(built(lambda x: paddle.concat([F.relu(x), x], axis=1)))
+    concat = editor.view.node("concat_0")
+    assert editor.source(concat, "x.0").is_same(editor.value("relu_0.out"))
+    editor.rewire("relu_0.out", editor.value("image"))
+    assert editor.source(concat, "x.0").is_same(editor.value("image"))
+    assert editor.source(concat, "axis").get_defining_op().name() == "pd_op.full"
+
+
+def test_chains_are_found_by_pattern_in_the_view_before_any_change() -> None:
+    editor = Editor(built(net))
+    steps = Step("conv", ("pd_op.conv2d",)), Step("add", ("pd_op.add",)), Step("relu", ("pd_op.relu",))
+    editor.rewire("relu_0.out", editor.value("image"))
+    assert [found.conv.id for found in editor.find(*steps)] == ["conv2d_0"]
+
+
+def test_what_is_made_belongs_to_the_layer_where_it_was_put() -> None:
+    model = built(net)
+    editor = Editor(model)
+    relu, conv = editor.view.node("relu_0"), editor.view.node("conv2d_1")
+    assert conv.scope not in ("", relu.scope)
+    source = editor.source(conv, "input")
+    made = editor.before(conv, lambda: F.relu6(source))
+    editor.rewire(relu.out, made, [conv])
+    [relu6] = [n for n in editor.finish("put").view.nodes if n.op == "pd_op.relu6"]
+    assert relu6.scope == conv.scope
+
+
+def test_a_name_that_the_program_has_is_not_taken_again() -> None:
+    editor = Editor(built(net))
+    name = "conv2d_1.b_0"
+    other = editor.parameter(name, np.zeros(4, np.float32))
+    editor.rewire(f"{name}", other)
+    finished = editor.finish("again")
+    assert f"{name}.1" in finished.parameters
+    assert name not in finished.parameters
+
+
 # The pass itself
 
 
+def test_a_program_with_its_gradients_is_declined_place_by_place() -> None:
+    program, startup = paddle.static.Program(), paddle.static.Program()
+    paddle.enable_static()
+    with paddle.static.program_guard(program, startup):
+        x = paddle.static.data("image", [None, 4, 8, 8], "float32")
+        loss = paddle.mean(F.relu(nn.Conv2D(4, 4, 3)(x)))
+        paddle.optimizer.SGD(0.1).minimize(loss)
+    model = Model.of(program, {"loss": loss}, paddle.static.Scope())
+    result = rewrite(model, OnRelu(lambda found, editor: None))
+    assert result.model is model
+    assert [(r.code, r.subject) for r in result.declined] == [("has-backward", "relu_0")]
+
+
 def test_passes_are_found_by_their_files() -> None:
-    assert PASSES.names() == ("fold-batch-norm", "untranspose-weight")
+    assert PASSES.names() == (
+        "drop-dead-ops",
+        "drop-dropout",
+        "drop-identities",
+        "fold-batch-norm",
+        "fold-constants",
+        "untranspose-weight",
+    )
 
 
 def test_where_nothing_fits_the_graph_is_the_same() -> None:
@@ -264,3 +360,8 @@ def test_a_report_counts_and_names() -> None:
 
 def _outputs(model: Model) -> dict[str, Any]:
     return {name: model.target(name) for name, _ in model.view.outputs}
+
+
+def _inner(model: Model, value_id: str) -> Any:
+    image = np.random.RandomState(0).standard_normal((3, *model.inputs[0].shape[1:])).astype(np.float32)
+    return model.run({"image": image}, [value_id])[value_id]
