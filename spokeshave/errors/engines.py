@@ -135,6 +135,25 @@ class OperandMissing(InternalError, ValueError):
     operand: str
 
 
+class PaddingNotExportable(UserError, NotImplementedError):
+    """A padding fills in values in a way that this version of ONNX does not have.
+
+    ## Why
+    Constants, a reflected picture and what stands at the edge are written. Padding that goes on from the
+    other side (circular) is known to ONNX only after the version that engines in use all read.
+
+    ## What to do
+    Use another mode, or concatenate the slices that circular padding stands for.
+    """
+
+    code = "padding-not-exportable"
+    says = "Node {node!r} ({op}) pads in the mode {mode!r}, which is not written to ONNX."
+    next_step = "Use the mode 'constant', 'reflect' or 'replicate'."
+    node: str
+    op: str
+    mode: str
+
+
 class DimensionsUnknown(UserError, ValueError):
     """Too many dimensions are open to say the shape of a result with numbers.
 
