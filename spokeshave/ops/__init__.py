@@ -4,6 +4,8 @@ from spokeshave.ops._facts import (
     Attrs,
     Axis,
     ChannelFlow,
+    OldOp,
+    OnCodes,
     OpFacts,
     Shape,
     Sign,
@@ -12,4 +14,4 @@ from spokeshave.registry import Shelf, instances
 
 OPS: Shelf[OpFacts] = Shelf("op", "spokeshave.ops", instances(OpFacts))
 
-__all__ = ["OPS", "Attrs", "Axis", "ChannelFlow", "OpFacts", "Shape", "Sign"]
+__all__ = ["OPS", "Attrs", "Axis", "ChannelFlow", "OldOp", "OnCodes", "OpFacts", "Shape", "Sign"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from spokeshave.ops._facts import ChannelFlow, OpFacts, Sign
+from spokeshave.ops._facts import ChannelFlow, OldOp, OpFacts, Sign, same, scales, unary
+from spokeshave.ops.conv import channel_axis
 
 RELU = OpFacts(
     name="pd_op.relu",
@@ -10,6 +11,8 @@ RELU = OpFacts(
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
     is_activation=True,
+    on_codes=scales,
+    old=unary("relu"),
 )
 
 RELU6 = OpFacts(
@@ -18,61 +21,74 @@ RELU6 = OpFacts(
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
     is_activation=True,
+    old=unary("relu6"),
 )
 
 LEAKY_RELU = OpFacts(
     name="pd_op.leaky_relu",
     doc="`x` where it is positive, `negative_slope * x` elsewhere.",
     flow=ChannelFlow.KEEPS,
+    on_codes=scales,
+    old=unary("leaky_relu", negative_slope="alpha"),
 )
 
 PRELU = OpFacts(
     name="pd_op.prelu",
-    doc="`x` where it is positive, `alpha * x` elsewhere, with an alpha for all, for each channel or for each "
+    doc="`x` where it is positive, `alpha * x` elsewhere, with an alpha for all, each channel or each "
     "element.",
     flow=ChannelFlow.KEEPS,
+    on_codes=scales,
+    channel_axis=channel_axis,
+    old=OldOp("prelu", {"x": "X", "alpha": "Alpha"}, attrs=same("data_format", "mode")),
 )
 
 ELU = OpFacts(
     name="pd_op.elu",
     doc="`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere.",
     flow=ChannelFlow.KEEPS,
+    old=unary("elu", "alpha"),
 )
 
 SELU = OpFacts(
     name="pd_op.selu",
     doc="`scale` times an ELU, with the two numbers that keep mean and variance.",
     flow=ChannelFlow.KEEPS,
+    old=unary("selu", "scale", "alpha"),
 )
 
 GELU = OpFacts(
     name="pd_op.gelu",
     doc="`x` times the chance that a normal variable is below it; by a tanh where `approximate` is set.",
     flow=ChannelFlow.KEEPS,
+    old=unary("gelu", "approximate"),
 )
 
 SILU = OpFacts(
     name="pd_op.silu",
     doc="`x * sigmoid(x)`.",
     flow=ChannelFlow.KEEPS,
+    old=unary("silu"),
 )
 
 SWISH = OpFacts(
     name="pd_op.swish",
     doc="`x * sigmoid(x)`, under its older name.",
     flow=ChannelFlow.KEEPS,
+    old=unary("swish"),
 )
 
 MISH = OpFacts(
     name="pd_op.mish",
     doc="`x * tanh(softplus(x))`.",
     flow=ChannelFlow.KEEPS,
+    old=unary("mish", **{"lambda": "threshold"}),
 )
 
 HARDSWISH = OpFacts(
     name="pd_op.hardswish",
     doc="`x * min(max(x + 3, 0), 6) / 6`.",
     flow=ChannelFlow.KEEPS,
+    old=unary("hard_swish"),
 )
 
 HARDSIGMOID = OpFacts(
@@ -80,12 +96,14 @@ HARDSIGMOID = OpFacts(
     doc="`min(max(slope * x + offset, 0), 1)`: the gate of squeeze-excite.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
+    old=unary("hard_sigmoid", "slope", "offset"),
 )
 
 HARDTANH = OpFacts(
     name="pd_op.hardtanh",
     doc="`min(max(x, t_min), t_max)`.",
     flow=ChannelFlow.KEEPS,
+    old=unary("brelu", "t_min", "t_max"),
 )
 
 SIGMOID = OpFacts(
@@ -93,6 +111,7 @@ SIGMOID = OpFacts(
     doc="`1 / (1 + exp(-x))`.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
+    old=unary("sigmoid"),
 )
 
 TANH = OpFacts(
@@ -100,6 +119,7 @@ TANH = OpFacts(
     doc="The hyperbolic tangent.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
+    old=unary("tanh"),
 )
 
 SOFTPLUS = OpFacts(
@@ -107,6 +127,7 @@ SOFTPLUS = OpFacts(
     doc="`log(1 + exp(beta * x)) / beta`, and `x` itself beyond `threshold`.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
+    old=unary("softplus", "beta", "threshold"),
 )
 
 SOFTMAX = OpFacts(
@@ -115,6 +136,7 @@ SOFTMAX = OpFacts(
     flow=ChannelFlow.MIXES,
     channel_axis=lambda attrs, rank: attrs.get("axis", -1) % rank,
     sign=Sign.NONNEGATIVE,
+    old=unary("softmax", "axis"),
 )
 
 LOG_SOFTMAX = OpFacts(
@@ -122,4 +144,5 @@ LOG_SOFTMAX = OpFacts(
     doc="The logarithm of a softmax along an axis.",
     flow=ChannelFlow.MIXES,
     channel_axis=lambda attrs, rank: attrs.get("axis", -1) % rank,
+    old=unary("log_softmax", "axis"),
 )

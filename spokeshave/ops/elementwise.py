@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
-from spokeshave.ops._facts import ChannelFlow, OpFacts, Sign
+from spokeshave.ops._facts import (
+    Attrs,
+    ChannelFlow,
+    OldOp,
+    OnCodes,
+    OpFacts,
+    Sign,
+    binary,
+    moves,
+    multiplies,
+    same,
+    scales,
+    unary,
+)
+
+
+def _scales_without_bias(attrs: Attrs) -> OnCodes:
+    return OnCodes.FLOATS if attrs.get("bias") else OnCodes.SCALES
+
+
+def _moves_where_nothing_drops(attrs: Attrs) -> OnCodes:
+    is_off = bool(attrs.get("is_test")) and attrs.get("mode") == "upscale_in_train"
+    return OnCodes.MOVES if is_off else OnCodes.FLOATS
+
 
 ADD = OpFacts(
     name="pd_op.add",
@@ -10,6 +33,8 @@ ADD = OpFacts(
     flow=ChannelFlow.KEEPS,
     data=("x", "y"),
     sign=Sign.AS_INPUTS,
+    on_codes=scales,
+    old=binary("elementwise_add"),
 )
 
 SUBTRACT = OpFacts(
@@ -17,6 +42,8 @@ SUBTRACT = OpFacts(
     doc="`x - y`.",
     flow=ChannelFlow.KEEPS,
     data=("x", "y"),
+    on_codes=scales,
+    old=binary("elementwise_sub"),
 )
 
 MULTIPLY = OpFacts(
@@ -25,6 +52,8 @@ MULTIPLY = OpFacts(
     flow=ChannelFlow.KEEPS,
     data=("x", "y"),
     sign=Sign.AS_INPUTS,
+    on_codes=multiplies,
+    old=binary("elementwise_mul"),
 )
 
 DIVIDE = OpFacts(
@@ -33,6 +62,7 @@ DIVIDE = OpFacts(
     flow=ChannelFlow.KEEPS,
     data=("x", "y"),
     sign=Sign.AS_INPUTS,
+    old=binary("elementwise_div"),
 )
 
 FLOOR_DIVIDE = OpFacts(
@@ -41,6 +71,7 @@ FLOOR_DIVIDE = OpFacts(
     flow=ChannelFlow.KEEPS,
     data=("x", "y"),
     sign=Sign.AS_INPUTS,
+    old=binary("elementwise_floordiv"),
 )
 
 REMAINDER = OpFacts(
@@ -49,6 +80,8 @@ REMAINDER = OpFacts(
     flow=ChannelFlow.KEEPS,
     data=("x", "y"),
     sign=Sign.AS_INPUTS,
+    on_codes=scales,
+    old=binary("elementwise_mod"),
 )
 
 MAXIMUM = OpFacts(
@@ -57,6 +90,8 @@ MAXIMUM = OpFacts(
     flow=ChannelFlow.KEEPS,
     data=("x", "y"),
     sign=Sign.AS_INPUTS,
+    on_codes=moves,
+    old=binary("elementwise_max"),
 )
 
 MINIMUM = OpFacts(
@@ -65,6 +100,8 @@ MINIMUM = OpFacts(
     flow=ChannelFlow.KEEPS,
     data=("x", "y"),
     sign=Sign.AS_INPUTS,
+    on_codes=moves,
+    old=binary("elementwise_min"),
 )
 
 POW = OpFacts(
@@ -72,6 +109,7 @@ POW = OpFacts(
     doc="`x` to the power of the number `y`, an attribute.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
+    old=unary("pow", y="factor"),
 )
 
 ELEMENTWISE_POW = OpFacts(
@@ -80,6 +118,7 @@ ELEMENTWISE_POW = OpFacts(
     flow=ChannelFlow.KEEPS,
     data=("x", "y"),
     sign=Sign.AS_INPUTS,
+    old=binary("elementwise_pow"),
 )
 
 SCALE = OpFacts(
@@ -87,12 +126,15 @@ SCALE = OpFacts(
     doc="`x * scale + bias`, or `(x + bias) * scale`: two numbers for the whole tensor. "
     "`scale` is an operand, so attributes do not tell its sign.",
     flow=ChannelFlow.KEEPS,
+    on_codes=_scales_without_bias,
+    old=OldOp("scale", {"x": "X"}, attrs=same("bias", "bias_after_scale"), constants={"scale": "scale"}),
 )
 
 CLIP = OpFacts(
     name="pd_op.clip",
     doc="`min(max(x, min), max)`. The bounds are operands, so attributes do not tell the sign.",
     flow=ChannelFlow.KEEPS,
+    old=OldOp("clip", {"x": "X"}, constants=same("min", "max")),
 )
 
 ABS = OpFacts(
@@ -100,6 +142,8 @@ ABS = OpFacts(
     doc="`max(x, -x)`.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
+    on_codes=scales,
+    old=unary("abs"),
 )
 
 SIGN = OpFacts(
@@ -107,6 +151,7 @@ SIGN = OpFacts(
     doc="-1, 0 or 1.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
+    old=unary("sign"),
 )
 
 ROUND = OpFacts(
@@ -114,6 +159,7 @@ ROUND = OpFacts(
     doc="To the nearest number with `decimals` places, half to even.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
+    old=unary("round", "decimals"),
 )
 
 FLOOR = OpFacts(
@@ -121,6 +167,7 @@ FLOOR = OpFacts(
     doc="The largest integer that is not above `x`.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
+    old=unary("floor"),
 )
 
 CEIL = OpFacts(
@@ -128,6 +175,7 @@ CEIL = OpFacts(
     doc="The smallest integer that is not below `x`.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
+    old=unary("ceil"),
 )
 
 SQUARE = OpFacts(
@@ -135,6 +183,7 @@ SQUARE = OpFacts(
     doc="`x * x`.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
+    old=unary("square"),
 )
 
 SQRT = OpFacts(
@@ -142,6 +191,7 @@ SQRT = OpFacts(
     doc="The square root; NaN below zero.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
+    old=unary("sqrt"),
 )
 
 RSQRT = OpFacts(
@@ -149,6 +199,7 @@ RSQRT = OpFacts(
     doc="One by the square root; NaN below zero.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
+    old=unary("rsqrt"),
 )
 
 RECIPROCAL = OpFacts(
@@ -156,6 +207,7 @@ RECIPROCAL = OpFacts(
     doc="`1 / x`.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
+    old=unary("reciprocal"),
 )
 
 EXP = OpFacts(
@@ -163,12 +215,14 @@ EXP = OpFacts(
     doc="`e` to the power of `x`.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.NONNEGATIVE,
+    old=unary("exp"),
 )
 
 LOG = OpFacts(
     name="pd_op.log",
     doc="The natural logarithm; NaN below zero.",
     flow=ChannelFlow.KEEPS,
+    old=unary("log"),
 )
 
 ERF = OpFacts(
@@ -176,18 +230,21 @@ ERF = OpFacts(
     doc="The error function, which an exact GELU is made of.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
+    old=unary("erf"),
 )
 
 SIN = OpFacts(
     name="pd_op.sin",
     doc="The sine.",
     flow=ChannelFlow.KEEPS,
+    old=unary("sin"),
 )
 
 COS = OpFacts(
     name="pd_op.cos",
     doc="The cosine.",
     flow=ChannelFlow.KEEPS,
+    old=unary("cos"),
 )
 
 DROPOUT = OpFacts(
@@ -195,5 +252,12 @@ DROPOUT = OpFacts(
     doc="Zeroes elements at random while training; nothing in test mode.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
-    passes_values=lambda attrs: bool(attrs.get("is_test")) and attrs.get("mode") == "upscale_in_train",
+    on_codes=_moves_where_nothing_drops,
+    old=OldOp(
+        "dropout",
+        {"x": "X", "seed_tensor": "Seed"},
+        {"out": "Out", "mask": "Mask"},
+        {"mode": "dropout_implementation", **same("is_test", "seed", "fix_seed")},
+        {"p": "dropout_prob"},
+    ),
 )

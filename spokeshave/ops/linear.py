@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from spokeshave.ops._facts import Attrs, Axis, ChannelFlow, OpFacts, Shape
+from spokeshave.ops._facts import Attrs, Axis, ChannelFlow, OldOp, OpFacts, Shape, binary, multiplies
 
 
 def _weight_axis(attrs: Attrs) -> Axis:
@@ -29,6 +29,8 @@ MATMUL = OpFacts(
     weight_axis=_weight_axis,
     channel_axis=lambda attrs, rank: rank - 1,
     macs=_macs,
+    on_codes=multiplies,
+    old=OldOp("matmul_v2", {"x": "X", "y": "Y"}, attrs={"transpose_x": "trans_x", "transpose_y": "trans_y"}),
 )
 
 BMM = OpFacts(
@@ -36,6 +38,11 @@ BMM = OpFacts(
     doc="`x @ y` for each matrix of a batch.",
     flow=ChannelFlow.MIXES,
     channel_axis=lambda attrs, rank: rank - 1,
+    on_codes=multiplies,
+    weight="y",
+    weight_axis=lambda attrs: Axis(out=2, into=1),
+    macs=_macs,
+    old=binary("bmm"),
 )
 
 MV = OpFacts(
@@ -43,6 +50,12 @@ MV = OpFacts(
     doc="A matrix times a vector.",
     flow=ChannelFlow.MIXES,
     channel_axis=lambda attrs, rank: rank - 1,
+    on_codes=multiplies,
+    data=("vec",),
+    weight="x",
+    weight_axis=lambda attrs: Axis(out=0, into=1),
+    macs=lambda attrs, shapes: prod(shapes["x"]),
+    old=OldOp("mv", {"x": "X", "vec": "Vec"}),
 )
 
 ADDMM = OpFacts(
@@ -50,4 +63,8 @@ ADDMM = OpFacts(
     doc="`beta * input + alpha * (x @ y)`.",
     flow=ChannelFlow.MIXES,
     channel_axis=lambda attrs, rank: rank - 1,
+    weight="y",
+    weight_axis=lambda attrs: Axis(out=1, into=0),
+    macs=_macs,
+    old=OldOp("addmm", {"input": "Input", "x": "X", "y": "Y"}, attrs={"beta": "Beta", "alpha": "Alpha"}),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spokeshave.ops._facts import Axis, ChannelFlow, OpFacts, Sign
+from spokeshave.ops._facts import Axis, ChannelFlow, OldOp, OpFacts, Sign, multiplies, same
 
 EMBEDDING = OpFacts(
     name="pd_op.embedding",
@@ -11,6 +11,8 @@ EMBEDDING = OpFacts(
     weight="weight",
     weight_axis=lambda attrs: Axis(out=1, into=0),
     channel_axis=lambda attrs, rank: rank - 1,
+    on_codes=multiplies,
+    old=OldOp("lookup_table_v2", {"x": "Ids", "weight": "W"}, attrs=same("padding_idx")),
 )
 
 ONE_HOT = OpFacts(
@@ -19,4 +21,5 @@ ONE_HOT = OpFacts(
     flow=ChannelFlow.MAKES,
     channel_axis=lambda attrs, rank: rank - 1,
     sign=Sign.NONNEGATIVE,
+    old=OldOp("one_hot_v2", {"x": "X"}, constants={"num_classes": "depth"}),
 )

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
-from spokeshave.ops._facts import ChannelFlow, OpFacts
+from spokeshave.ops._facts import ChannelFlow, OldOp, OpFacts, same
 from spokeshave.ops.conv import channel_axis
+
+_AFFINE = {"x": "X", "scale": "Scale", "bias": "Bias"}
+
+_OLD_BATCH_NORM = OldOp(
+    "batch_norm",
+    {**_AFFINE, "mean": "Mean", "variance": "Variance"},
+    {
+        "out": "Y",
+        "mean_out": "MeanOut",
+        "variance_out": "VarianceOut",
+        "saved_mean": "SavedMean",
+        "saved_variance": "SavedVariance",
+        "reserve_space": "ReserveSpace",
+    },
+    {
+        "data_format": "data_layout",
+        **same("is_test", "momentum", "epsilon", "use_global_stats", "trainable_statistics"),
+    },
+)
 
 BATCH_NORM = OpFacts(
     name="pd_op.batch_norm_",
@@ -11,6 +30,8 @@ BATCH_NORM = OpFacts(
     "which fold into the weights before it.",
     flow=ChannelFlow.KEEPS,
     channel_axis=channel_axis,
+    is_batch_norm=True,
+    old=_OLD_BATCH_NORM,
 )
 
 PLAIN_BATCH_NORM = OpFacts(
@@ -18,6 +39,8 @@ PLAIN_BATCH_NORM = OpFacts(
     doc="Batch normalisation that leaves the statistics it is given as they are.",
     flow=ChannelFlow.KEEPS,
     channel_axis=channel_axis,
+    is_batch_norm=True,
+    old=_OLD_BATCH_NORM,
 )
 
 SYNC_BATCH_NORM = OpFacts(
@@ -25,6 +48,7 @@ SYNC_BATCH_NORM = OpFacts(
     doc="Batch normalisation over all cards of a training; on one of them, and in test mode, `batch_norm_`.",
     flow=ChannelFlow.KEEPS,
     channel_axis=channel_axis,
+    is_batch_norm=True,
 )
 
 LAYER_NORM = OpFacts(
@@ -32,12 +56,24 @@ LAYER_NORM = OpFacts(
     doc="Each example, or each token of it, normalised over the axes from `begin_norm_axis` on.",
     flow=ChannelFlow.MIXES,
     channel_axis=lambda attrs, rank: rank - 1,
+    old=OldOp(
+        "layer_norm",
+        _AFFINE,
+        {"out": "Y", "mean": "Mean", "variance": "Variance"},
+        same("epsilon", "begin_norm_axis"),
+    ),
 )
 
 INSTANCE_NORM = OpFacts(
     name="pd_op.instance_norm",
     doc="Each channel of each picture normalised for itself.",
     flow=ChannelFlow.KEEPS,
+    old=OldOp(
+        "instance_norm",
+        _AFFINE,
+        {"y": "Y", "saved_mean": "SavedMean", "saved_variance": "SavedVariance"},
+        same("epsilon"),
+    ),
 )
 
 GROUP_NORM = OpFacts(
@@ -45,4 +81,10 @@ GROUP_NORM = OpFacts(
     doc="Each group of channels of each picture normalised for itself.",
     flow=ChannelFlow.MIXES,
     channel_axis=channel_axis,
+    old=OldOp(
+        "group_norm",
+        _AFFINE,
+        {"y": "Y", "mean": "Mean", "variance": "Variance"},
+        {"data_format": "data_layout", **same("epsilon", "groups")},
+    ),
 )

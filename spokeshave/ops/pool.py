@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from spokeshave.ops._facts import ChannelFlow, OpFacts, Sign
+from spokeshave.ops._facts import Attrs, ChannelFlow, OldOp, OnCodes, OpFacts, Sign, same
 from spokeshave.ops.conv import channel_axis
+
+
+def _on_codes(attrs: Attrs) -> OnCodes:
+    return OnCodes.MOVES if attrs.get("pooling_type") == "max" else OnCodes.SCALES
+
 
 POOL = OpFacts(
     name="pd_op.pool2d",
@@ -11,5 +16,21 @@ POOL = OpFacts(
     flow=ChannelFlow.KEEPS,
     channel_axis=channel_axis,
     sign=Sign.AS_INPUTS,
-    passes_values=lambda attrs: attrs.get("pooling_type") == "max",
+    on_codes=_on_codes,
+    old=OldOp(
+        "pool2d",
+        {"x": "X"},
+        attrs=same(
+            "strides",
+            "paddings",
+            "ceil_mode",
+            "exclusive",
+            "data_format",
+            "pooling_type",
+            "global_pooling",
+            "adaptive",
+            "padding_algorithm",
+        ),
+        constants={"kernel_size": "ksize"},
+    ),
 )

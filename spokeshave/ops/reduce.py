@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from spokeshave.ops._facts import ChannelFlow, OpFacts, Sign
+from spokeshave.ops._facts import ChannelFlow, OldOp, OpFacts, Sign, moves, same, scales
+
+
+def _old(kind: str) -> OldOp:
+    return OldOp(kind, {"x": "X"}, attrs={"keepdim": "keep_dim"}, constants={"axis": "dim"})
+
+
+def _old_arg(kind: str) -> OldOp:
+    return OldOp(kind, {"x": "X"}, attrs=same("keepdims", "flatten", "dtype"), constants=same("axis"))
+
 
 MEAN = OpFacts(
     name="pd_op.mean",
@@ -10,6 +19,8 @@ MEAN = OpFacts(
     "alone the channels go on: whoever follows channels must look at `axis` or at the shape of the result.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.AS_INPUTS,
+    on_codes=scales,
+    old=_old("reduce_mean"),
 )
 
 MAX = OpFacts(
@@ -18,7 +29,8 @@ MAX = OpFacts(
     "axes alone the channels go on: whoever follows channels must look there or at the shape of the result.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.AS_INPUTS,
-    passes_values=lambda attrs: True,
+    on_codes=moves,
+    old=_old("reduce_max"),
 )
 
 CROSS_ENTROPY = OpFacts(
@@ -28,6 +40,12 @@ CROSS_ENTROPY = OpFacts(
     flow=ChannelFlow.REDUCES,
     data=("input",),
     channel_axis=lambda attrs, rank: attrs.get("axis", -1) % rank,
+    old=OldOp(
+        "softmax_with_cross_entropy",
+        {"input": "Logits", "label": "Label"},
+        {"softmax": "Softmax", "loss": "Loss"},
+        same("soft_label", "use_softmax", "numeric_stable_mode", "ignore_index", "axis"),
+    ),
 )
 
 SUM = OpFacts(
@@ -35,6 +53,8 @@ SUM = OpFacts(
     doc="The sum over the axes in the operand `axis`, over all where it is empty.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.AS_INPUTS,
+    on_codes=scales,
+    old=_old("reduce_sum"),
 )
 
 MIN = OpFacts(
@@ -42,7 +62,8 @@ MIN = OpFacts(
     doc="The smallest over the axes in the operand `axis`, over all where it is empty.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.AS_INPUTS,
-    passes_values=lambda attrs: True,
+    on_codes=moves,
+    old=_old("reduce_min"),
 )
 
 PROD = OpFacts(
@@ -50,6 +71,7 @@ PROD = OpFacts(
     doc="The product over the axes in the operand `axis`, over all where it is empty.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.AS_INPUTS,
+    old=_old("reduce_prod"),
 )
 
 ANY = OpFacts(
@@ -57,6 +79,7 @@ ANY = OpFacts(
     doc="Whether one is true along the axes in `axis`, along all where it is empty.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.NONNEGATIVE,
+    old=OldOp("reduce_any", {"x": "X"}, attrs={"axis": "dim", "keepdim": "keep_dim"}),
 )
 
 ALL = OpFacts(
@@ -64,6 +87,7 @@ ALL = OpFacts(
     doc="Whether all are true along the axes in `axis`, along all where it is empty.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.NONNEGATIVE,
+    old=OldOp("reduce_all", {"x": "X"}, attrs={"axis": "dim", "keepdim": "keep_dim"}),
 )
 
 ARGMAX = OpFacts(
@@ -71,6 +95,7 @@ ARGMAX = OpFacts(
     doc="Where along an axis the largest lies.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.NONNEGATIVE,
+    old=_old_arg("arg_max"),
 )
 
 ARGMIN = OpFacts(
@@ -78,6 +103,7 @@ ARGMIN = OpFacts(
     doc="Where along an axis the smallest lies.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.NONNEGATIVE,
+    old=_old_arg("arg_min"),
 )
 
 TOPK = OpFacts(
@@ -85,6 +111,14 @@ TOPK = OpFacts(
     doc="The `k` largest along `axis`, and where they lie.",
     flow=ChannelFlow.REDUCES,
     channel_axis=lambda attrs, rank: attrs.get("axis", -1) % rank,
+    sign=Sign.AS_INPUTS,
+    old=OldOp(
+        "top_k_v2",
+        {"x": "X"},
+        {"out": "Out", "indices": "Indices"},
+        same("axis", "largest", "sorted"),
+        same("k"),
+    ),
 )
 
 ACCURACY = OpFacts(
@@ -92,6 +126,11 @@ ACCURACY = OpFacts(
     doc="The share of examples whose label is among the indices of `topk`.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.NONNEGATIVE,
+    old=OldOp(
+        "accuracy",
+        {"x": "Out", "indices": "Indices", "label": "Label"},
+        {"accuracy": "Accuracy", "correct": "Correct", "total": "Total"},
+    ),
 )
 
 CUMSUM = OpFacts(
@@ -99,4 +138,6 @@ CUMSUM = OpFacts(
     doc="Sums of all elements up to each along an axis, which is an operand.",
     flow=ChannelFlow.MIXES,
     sign=Sign.AS_INPUTS,
+    on_codes=scales,
+    old=OldOp("cumsum", {"x": "X"}, attrs=same("flatten", "exclusive", "reverse"), constants=same("axis")),
 )

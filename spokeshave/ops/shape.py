@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from spokeshave.ops._facts import Attrs, ChannelFlow, OpFacts, Sign
+from spokeshave.ops._facts import Attrs, ChannelFlow, OldOp, OnCodes, OpFacts, Sign, moves, same
+from spokeshave.ops.conv import channel_axis
 
 
-def _always(attrs: Attrs) -> bool:
-    return True
+def _moves_unless_padded_with_a_number(attrs: Attrs) -> OnCodes:
+    is_number = attrs.get("mode") == "constant" and attrs.get("pad_value")
+    return OnCodes.FLOATS if is_number else OnCodes.MOVES
 
 
 RESHAPE = OpFacts(
@@ -14,7 +16,8 @@ RESHAPE = OpFacts(
     doc="The same values in another shape; the shape is an operand.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("reshape2", {"x": "X"}, constants={"shape": "shape"}, scratch=("XShape",)),
 )
 
 FLATTEN = OpFacts(
@@ -22,7 +25,10 @@ FLATTEN = OpFacts(
     doc="Axes `start_axis` to `stop_axis` become one.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp(
+        "flatten_contiguous_range", {"x": "X"}, attrs=same("start_axis", "stop_axis"), scratch=("XShape",)
+    ),
 )
 
 CONCAT = OpFacts(
@@ -32,6 +38,9 @@ CONCAT = OpFacts(
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
     # Each result is a value of one of the tensors, but their ranges differ: nothing passes from one to all.
+    on_codes=moves,
+    takes_list=True,
+    old=OldOp("concat", {"x": "X"}, constants={"axis": "axis"}),
 )
 
 TRANSPOSE = OpFacts(
@@ -39,7 +48,8 @@ TRANSPOSE = OpFacts(
     doc="Axes in another order.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("transpose2", {"x": "X"}, attrs={"perm": "axis"}, scratch=("XShape",)),
 )
 
 CAST = OpFacts(
@@ -47,6 +57,7 @@ CAST = OpFacts(
     doc="The same numbers in another dtype, rounded toward zero when it is an integer one. "
     "One that is too narrow wraps round, so nothing is known of the sign.",
     flow=ChannelFlow.KEEPS,
+    old=OldOp("cast", {"x": "X"}, attrs={"dtype": "out_dtype"}),
 )
 
 ASSIGN_OUT = OpFacts(
@@ -54,7 +65,7 @@ ASSIGN_OUT = OpFacts(
     doc="Copies `x` over the buffer at `output`: how a program updates its state.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
 )
 
 FULL_INT_ARRAY = OpFacts(
@@ -69,6 +80,7 @@ FULL = OpFacts(
     doc="A constant tensor with one number everywhere.",
     flow=ChannelFlow.MAKES,
     data=(),
+    old=OldOp("fill_constant", attrs=same("shape", "value", "dtype")),
 )
 
 SQUEEZE = OpFacts(
@@ -76,7 +88,8 @@ SQUEEZE = OpFacts(
     doc="Axes of length one go.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("squeeze2", {"x": "X"}, constants={"axis": "axes"}, scratch=("XShape",)),
 )
 
 UNSQUEEZE = OpFacts(
@@ -84,7 +97,8 @@ UNSQUEEZE = OpFacts(
     doc="Axes of length one come in.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("unsqueeze2", {"x": "X"}, constants={"axis": "axes"}, scratch=("XShape",)),
 )
 
 STACK = OpFacts(
@@ -92,6 +106,9 @@ STACK = OpFacts(
     doc="Tensors one behind the other along an axis that is made for it.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
+    on_codes=moves,
+    takes_list=True,
+    old=OldOp("stack", {"x": "X"}, {"out": "Y"}, attrs=same("axis")),
 )
 
 UNSTACK = OpFacts(
@@ -99,7 +116,8 @@ UNSTACK = OpFacts(
     doc="The slices along an axis, each a tensor without it.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("unstack", {"x": "X"}, {"out": "Y"}, attrs=same("axis", "num")),
 )
 
 SPLIT = OpFacts(
@@ -107,7 +125,8 @@ SPLIT = OpFacts(
     doc="Pieces along an axis, of the lengths in `sections`; both are operands.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("split", {"x": "X"}, constants={"sections": "sections", "axis": "axis"}),
 )
 
 SPLIT_WITH_NUM = OpFacts(
@@ -115,7 +134,8 @@ SPLIT_WITH_NUM = OpFacts(
     doc="`num` pieces of one length along an axis, which is an operand.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("split", {"x": "X"}, attrs=same("num"), constants={"axis": "axis"}),
 )
 
 SLICE = OpFacts(
@@ -124,7 +144,13 @@ SLICE = OpFacts(
     flow=ChannelFlow.RESHAPES,
     data=("input",),
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp(
+        "slice",
+        {"input": "Input"},
+        attrs=same("axes", "infer_flags", "decrease_axis"),
+        constants={"starts": "starts", "ends": "ends"},
+    ),
 )
 
 STRIDED_SLICE = OpFacts(
@@ -132,19 +158,34 @@ STRIDED_SLICE = OpFacts(
     doc="Every so many from `starts` to `ends` along `axes`.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp(
+        "strided_slice",
+        {"x": "Input"},
+        attrs=same("axes"),
+        constants={"starts": "starts", "ends": "ends", "strides": "strides"},
+    ),
 )
 
 PAD = OpFacts(
     name="pd_op.pad",
     doc="A border of `pad_value`, an operand, along every axis.",
     flow=ChannelFlow.RESHAPES,
+    old=OldOp("pad", {"x": "X"}, attrs=same("paddings"), constants={"pad_value": "pad_value"}),
 )
 
 PAD3D = OpFacts(
     name="pd_op.pad3d",
     doc="A border round the picture or volume: of `pad_value`, of what it mirrors or of its last pixels.",
     flow=ChannelFlow.RESHAPES,
+    on_codes=_moves_unless_padded_with_a_number,
+    channel_axis=channel_axis,
+    old=OldOp(
+        "pad3d",
+        {"x": "X"},
+        attrs={"pad_value": "value", **same("mode", "data_format")},
+        constants={"paddings": "paddings"},
+    ),
 )
 
 EXPAND = OpFacts(
@@ -152,7 +193,8 @@ EXPAND = OpFacts(
     doc="Axes of length one are repeated up to the operand `shape`.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("expand_v2", {"x": "X"}, constants={"shape": "shape"}),
 )
 
 EXPAND_AS = OpFacts(
@@ -160,7 +202,8 @@ EXPAND_AS = OpFacts(
     doc="Axes of length one are repeated up to the shape of `y`.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("expand_as_v2", {"x": "X", "y": "Y"}, attrs=same("target_shape")),
 )
 
 TILE = OpFacts(
@@ -168,7 +211,8 @@ TILE = OpFacts(
     doc="The whole repeated along each axis.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("tile", {"x": "X"}, constants={"repeat_times": "repeat_times"}),
 )
 
 GATHER = OpFacts(
@@ -176,7 +220,8 @@ GATHER = OpFacts(
     doc="The slices along an axis that `index` names; the axis is an operand.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("gather", {"x": "X", "index": "Index"}, constants={"axis": "axis"}),
 )
 
 GATHER_ND = OpFacts(
@@ -184,7 +229,8 @@ GATHER_ND = OpFacts(
     doc="The elements or slices that the rows of `index` name.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("gather_nd", {"x": "X", "index": "Index"}),
 )
 
 INDEX_SELECT = OpFacts(
@@ -192,7 +238,8 @@ INDEX_SELECT = OpFacts(
     doc="The slices along `axis` that `index` names.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("index_select", {"x": "X", "index": "Index"}, attrs={"axis": "dim"}),
 )
 
 FLIP = OpFacts(
@@ -200,7 +247,8 @@ FLIP = OpFacts(
     doc="Axes turned round.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("flip", {"x": "X"}, attrs=same("axis")),
 )
 
 ROLL = OpFacts(
@@ -208,7 +256,8 @@ ROLL = OpFacts(
     doc="Shifted along axes; what leaves at one end comes in at the other.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("roll", {"x": "X"}, attrs=same("axis"), constants={"shifts": "shifts"}),
 )
 
 PIXEL_SHUFFLE = OpFacts(
@@ -216,7 +265,9 @@ PIXEL_SHUFFLE = OpFacts(
     doc="Channels become pixels: `upscale_factor` squared channels make one of a larger picture.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    channel_axis=channel_axis,
+    old=OldOp("pixel_shuffle", {"x": "X"}, attrs=same("upscale_factor", "data_format")),
 )
 
 PIXEL_UNSHUFFLE = OpFacts(
@@ -224,7 +275,9 @@ PIXEL_UNSHUFFLE = OpFacts(
     doc="Pixels become channels, as `pixel_shuffle` backwards.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    channel_axis=channel_axis,
+    old=OldOp("pixel_unshuffle", {"x": "X"}, attrs=same("downscale_factor", "data_format")),
 )
 
 SHUFFLE_CHANNEL = OpFacts(
@@ -232,7 +285,8 @@ SHUFFLE_CHANNEL = OpFacts(
     doc="Channels dealt out among groups.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("shuffle_channel", {"x": "X"}, attrs=same("group")),
 )
 
 CHANNEL_SHUFFLE = OpFacts(
@@ -240,7 +294,9 @@ CHANNEL_SHUFFLE = OpFacts(
     doc="Channels dealt out among groups, in either layout.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    channel_axis=channel_axis,
+    old=OldOp("channel_shuffle", {"x": "X"}, attrs=same("groups", "data_format")),
 )
 
 ASSIGN = OpFacts(
@@ -248,7 +304,8 @@ ASSIGN = OpFacts(
     doc="A copy.",
     flow=ChannelFlow.KEEPS,
     sign=Sign.AS_INPUTS,
-    passes_values=_always,
+    on_codes=moves,
+    old=OldOp("assign", {"x": "X"}),
 )
 
 SHAPE = OpFacts(
@@ -257,6 +314,7 @@ SHAPE = OpFacts(
     flow=ChannelFlow.MAKES,
     data=(),
     sign=Sign.NONNEGATIVE,
+    old=OldOp("shape", {"input": "Input"}),
 )
 
 SHAPE64 = OpFacts(
@@ -273,6 +331,7 @@ NUMEL = OpFacts(
     flow=ChannelFlow.MAKES,
     data=(),
     sign=Sign.NONNEGATIVE,
+    old=OldOp("size", {"x": "Input"}, {"size": "Out"}),
 )
 
 FULL_LIKE = OpFacts(
@@ -280,6 +339,7 @@ FULL_LIKE = OpFacts(
     doc="One number everywhere, in the shape of `x`.",
     flow=ChannelFlow.MAKES,
     data=(),
+    old=OldOp("fill_any_like", {"x": "X"}, attrs=same("dtype"), constants={"value": "value"}),
 )
 
 FULL_WITH_TENSOR = OpFacts(
@@ -287,6 +347,7 @@ FULL_WITH_TENSOR = OpFacts(
     doc="One number everywhere; number and shape are operands.",
     flow=ChannelFlow.MAKES,
     data=(),
+    old=OldOp("fill_constant", {"value": "ValueTensor", "shape": "ShapeTensor"}, attrs=same("dtype")),
 )
 
 ASSIGN_VALUE = OpFacts(
@@ -294,6 +355,7 @@ ASSIGN_VALUE = OpFacts(
     doc="A constant tensor, its numbers written in the program.",
     flow=ChannelFlow.MAKES,
     data=(),
+    old=OldOp("assign_value", attrs=same("shape", "dtype", "values")),
 )
 
 ARANGE = OpFacts(
@@ -301,4 +363,5 @@ ARANGE = OpFacts(
     doc="The numbers from `start` to `end` by `step`, which are operands.",
     flow=ChannelFlow.MAKES,
     data=(),
+    old=OldOp("range", {"start": "Start", "end": "End", "step": "Step"}),
 )
