@@ -1,4 +1,4 @@
-"""LeNet, the small net for 28-pixel pictures."""
+"""LeNet, the small net for pictures of handwriting."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from typing import Any
 
 import paddle
 from paddle import nn
+from paddle.nn import functional
 
 from spokeshave.models._net import Net
 
+# What the two convolutions leave of 28 pixels.
+SIDE = 5
+
 
 class LeNet(nn.Layer):  # type: ignore[misc]
-    """Two convolutions with pooling and three linear layers, for pictures of 28 by 28 pixels; gives scores.
+    """Two convolutions with pooling and three linear layers, for pictures of 28 pixels; gives scores.
 
     After LeCun et al., "Gradient-based learning applied to document recognition", with ReLU and max pooling.
-    61,610 parameters for 10 classes and one channel.
+    61,610 parameters for 10 classes and one channel. Features of larger pictures are averaged down to those
+    of 28 pixels.
     """
 
     def __init__(self, num_classes: int = 10, in_channels: int = 1) -> None:
@@ -28,7 +33,7 @@ class LeNet(nn.Layer):  # type: ignore[misc]
             nn.MaxPool2D(2, 2),
         )
         self.classifier = nn.Sequential(
-            nn.Linear(16 * 5 * 5, 120),
+            nn.Linear(16 * SIDE * SIDE, 120),
             nn.ReLU(),
             nn.Linear(120, 84),
             nn.ReLU(),
@@ -36,8 +41,11 @@ class LeNet(nn.Layer):  # type: ignore[misc]
         )
 
     def forward(self, images: Any) -> Any:
-        """Scores [N, num_classes] of pictures [N, in_channels, 28, 28]."""
-        return self.classifier(paddle.flatten(self.features(images), 1))
+        """Scores [N, num_classes] of pictures [N, in_channels, H, W] of 28 pixels a side or more."""
+        found = self.features(images)
+        if list(found.shape[2:]) != [SIDE, SIDE]:
+            found = functional.adaptive_avg_pool2d(found, SIDE)
+        return self.classifier(paddle.flatten(found, 1))
 
 
 LENET = Net("lenet", LeNet, (1, 28, 28), "LeNet for 28-pixel pictures, 61,610 parameters")

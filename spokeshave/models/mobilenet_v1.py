@@ -6,43 +6,55 @@ from typing import Any
 
 import paddle
 from paddle import nn
+from paddle.vision.models.mobilenetv1 import DepthwiseSeparable
+from paddle.vision.ops import ConvNormActivation
 
 from spokeshave.models._net import Net
 
 FIRST_CHANNELS = 32
-# Output channels and stride of each depthwise-separable block (table 1 of the paper).
-BLOCKS = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1))
+# Name, output channels and stride of each depthwise-separable block (table 1 of the paper).
+BLOCKS = (
+    ("conv2_1", 64, 1),
+    ("conv2_2", 128, 2),
+    ("conv3_1", 128, 1),
+    ("conv3_2", 256, 2),
+    ("conv4_1", 256, 1),
+    ("conv4_2", 512, 2),
+    ("conv5_1", 512, 1),
+    ("conv5_2", 512, 1),
+    ("conv5_3", 512, 1),
+    ("conv5_4", 512, 1),
+    ("conv5_5", 512, 1),
+    ("conv5_6", 1024, 2),
+    ("conv6", 1024, 1),
+)
 
 
 class MobileNetV1(nn.Layer):  # type: ignore[misc]
     """Thirteen depthwise-separable blocks behind one convolution; gives scores of pictures of any size.
 
     Howard et al., "MobileNets: Efficient Convolutional Neural Networks for Mobile Vision Applications".
-    4.23 million weights for 1000 classes; `scale` multiplies the channels of every block.
+    4.23 million weights for 1000 classes; `scale` multiplies the channels of every block. Weights are named
+    as in `paddle.vision.models.mobilenet_v1`, whose blocks these are.
     """
 
     def __init__(self, num_classes: int = 1000, in_channels: int = 3, scale: float = 1.0) -> None:
         super().__init__()
-        channels = int(FIRST_CHANNELS * scale)
-        layers = _conv_bn_relu(in_channels, channels, kernel=3, stride=2)
-        for width, stride in BLOCKS:
-            wider = int(width * scale)
-            layers += _conv_bn_relu(channels, channels, kernel=3, stride=stride, groups=channels)
-            layers += _conv_bn_relu(channels, wider, kernel=1)
-            channels = wider
-        self.features = nn.Sequential(*layers)
-        self.pool = nn.AdaptiveAvgPool2D(1)
-        self.classifier = nn.Linear(channels, num_classes)
+        self.conv1 = ConvNormActivation(in_channels, int(FIRST_CHANNELS * scale), stride=2)
+        width = FIRST_CHANNELS
+        for name, wider, stride in BLOCKS:
+            block = DepthwiseSeparable(int(width * scale), width, wider, width, stride, scale)
+            self.add_sublayer(name, block)
+            width = wider
+        self.pool2d_avg = nn.AdaptiveAvgPool2D(1)
+        self.fc = nn.Linear(int(width * scale), num_classes)
 
     def forward(self, images: Any) -> Any:
         """Scores [N, num_classes] of pictures [N, in_channels, H, W]."""
-        return self.classifier(paddle.flatten(self.pool(self.features(images)), 1))
-
-
-def _conv_bn_relu(into: int, out: int, *, kernel: int, stride: int = 1, groups: int = 1) -> list[Any]:
-    # Batch norm takes away the mean, so a bias before it would do nothing.
-    conv = nn.Conv2D(into, out, kernel, stride, padding=kernel // 2, groups=groups, bias_attr=False)
-    return [conv, nn.BatchNorm2D(out), nn.ReLU()]
+        found = self.conv1(images)
+        for name, _, _ in BLOCKS:
+            found = getattr(self, name)(found)
+        return self.fc(paddle.flatten(self.pool2d_avg(found), 1))
 
 
 MOBILENET_V1 = Net("mobilenet_v1", MobileNetV1, (3, 224, 224), "MobileNetV1, 4.23 million parameters")
