@@ -81,6 +81,25 @@ def test_values_that_pass_unchanged_share_a_scale() -> None:
     assert sites["relu_1.out"].like is None
 
 
+def test_a_shortcut_that_picks_pixels_and_adds_zeros_shares_the_scale_of_what_it_took() -> None:
+    net = Net()
+    relu = net.unary("relu", net.conv(net.image, "first", 3, 4), 4)
+    short = net.pad(net.unary("strided_slice", relu, 4, axes=(2, 3)), 4)
+    view = net.view(net.add(net.conv(relu, "second", 4, 8), short, 8))
+    sites = sites_of(view)
+    assert sites[short].like == relu
+    assert sites[short].grid == sites[relu].grid == UINT8
+
+
+def test_a_shortcut_that_adds_other_numbers_has_a_scale_of_its_own() -> None:
+    net = Net()
+    relu = net.unary("relu", net.conv(net.image, "first", 3, 4), 4)
+    short = net.pad(relu, 4, value=9.0)
+    view = net.view(net.add(net.conv(relu, "second", 4, 8), short, 8))
+    assert sites_of(view)[short].like is None
+    assert reasons_of(view)["pad_0"] == "op-runs-in-float"
+
+
 def test_an_average_has_a_scale_of_its_own() -> None:
     net = Net()
     relu = net.unary("relu", net.conv(net.image, "first", 3, 4), 4)
