@@ -216,10 +216,10 @@ OPS_HEAD = """# Every op
 
 Each is a row in a file of `spokeshave/ops/`. *Channels*: what the op does to them on their way through.
 *Data*: the operands that carry values. *Weight*: the operand that may be a weight. *Sign*: what is known
-of the result before any data is seen.
+of the result before any data is seen. *Old*: what the op is called in the old format (`.pdmodel`).
 
-| op | channels | data | weight | sign | what it does |
-| --- | --- | --- | --- | --- | --- |
+| op | channels | data | weight | sign | what it does | old |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -228,7 +228,8 @@ def _ops_page() -> str:
 
 
 def _op_row(op: OpFacts) -> str:
-    cells = (f"`{op.name}`", op.flow.value, ", ".join(op.data), op.weight or "", op.sign.value, op.doc)
+    facts = (op.flow.value, ", ".join(op.data), op.weight or "", op.sign.value, op.doc)
+    cells = (f"`{op.name}`", *facts, f"`{op.old.type}`" if op.old else "")
     return f"| {' | '.join(map(_cell, cells))} |\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -63,8 +63,11 @@ class OldOp:
     """What an op is called in the old format (ProgramDesc).
 
     `operands`, `results` and `attrs` give the names there for those here; `constants` are operands here and
-    attributes there. What is in none of them has no counterpart. `scratch` are results that must be declared
-    there and that nobody reads.
+    attributes there where they are constant, `computed` what they are called where they are not. `dtypes`
+    names the attribute that tells the dtype of an operand there. `derived` gives attributes there that follow
+    from those here, or that stand in for what is computed; a constant goes before them. What is in none of
+    them has no counterpart. `scratch` are results that must be declared there and that nobody reads; `shares`
+    names the operand whose variable a result must be written to.
     """
 
     type: str
@@ -72,7 +75,11 @@ class OldOp:
     results: Mapping[str, str] = field(default_factory=lambda: {"out": "Out"}, hash=False)
     attrs: Mapping[str, str] = field(default_factory=dict, hash=False)
     constants: Mapping[str, str] = field(default_factory=dict, hash=False)
+    computed: Mapping[str, str] = field(default_factory=dict, hash=False)
     scratch: tuple[str, ...] = ()
+    shares: Mapping[str, str] = field(default_factory=dict, hash=False)
+    dtypes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    derived: Callable[[Attrs], Mapping[str, Any]] = lambda attrs: {}
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,10 @@ class OpFacts:
     def out_axis(self, attrs: Attrs) -> int | None:
         """The axis of the weight along which the output channels lie; None for an op without a weight."""
         return self.weight_axis(attrs).out if self.weight_axis is not None else None
+
+    def takes_integer_weight(self, attrs: Attrs) -> bool:
+        """Whether the weight can be kept as codes: the scale of a channel comes out as a factor of it."""
+        return self.weight is not None and self.on_codes(attrs) is OnCodes.MULTIPLIES
 
     def passes_values(self, attrs: Attrs) -> bool:
         """Whether every result is a value of the one data tensor, or zero, so that both have one range."""
@@ -139,3 +150,10 @@ def unary(kind: str, *attrs: str, **renamed: str) -> OldOp:
 def binary(kind: str) -> OldOp:
     """An old op from `X` and `Y` to `Out`."""
     return OldOp(kind, {"x": "X", "y": "Y"})
+
+
+def in_place(row: OpFacts, shares: Mapping[str, str]) -> OpFacts:
+    """The form of an op that writes some results over operands; Paddle marks it with an underscore."""
+    told = ", ".join(f"`{result}` over `{operand}`" for result, operand in shares.items())
+    old = None if row.old is None else replace(row.old, shares=shares)
+    return replace(row, name=f"{row.name}_", doc=f"{row.doc} Writes {told}.", old=old)

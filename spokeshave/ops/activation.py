@@ -28,6 +28,7 @@ LEAKY_RELU = OpFacts(
     name="pd_op.leaky_relu",
     doc="`x` where it is positive, `negative_slope * x` elsewhere.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     on_codes=scales,
     old=unary("leaky_relu", negative_slope="alpha"),
 )
@@ -37,6 +38,7 @@ PRELU = OpFacts(
     doc="`x` where it is positive, `alpha * x` elsewhere, with an alpha for all, each channel or each "
     "element.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     on_codes=scales,
     channel_axis=channel_axis,
     old=OldOp("prelu", {"x": "X", "alpha": "Alpha"}, attrs=same("data_format", "mode")),
@@ -46,6 +48,7 @@ ELU = OpFacts(
     name="pd_op.elu",
     doc="`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=unary("elu", "alpha"),
 )
 
@@ -53,6 +56,7 @@ SELU = OpFacts(
     name="pd_op.selu",
     doc="`scale` times an ELU, with the two numbers that keep mean and variance.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=unary("selu", "scale", "alpha"),
 )
 
@@ -60,6 +64,7 @@ GELU = OpFacts(
     name="pd_op.gelu",
     doc="`x` times the chance that a normal variable is below it; by a tanh where `approximate` is set.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=unary("gelu", "approximate"),
 )
 
@@ -67,6 +72,7 @@ SILU = OpFacts(
     name="pd_op.silu",
     doc="`x * sigmoid(x)`.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=unary("silu"),
 )
 
@@ -74,6 +80,7 @@ SWISH = OpFacts(
     name="pd_op.swish",
     doc="`x * sigmoid(x)`, under its older name.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=unary("swish"),
 )
 
@@ -81,6 +88,7 @@ MISH = OpFacts(
     name="pd_op.mish",
     doc="`x * tanh(softplus(x))`.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=unary("mish", **{"lambda": "threshold"}),
 )
 
@@ -88,6 +96,7 @@ HARDSWISH = OpFacts(
     name="pd_op.hardswish",
     doc="`x * min(max(x + 3, 0), 6) / 6`.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=unary("hard_swish"),
 )
 

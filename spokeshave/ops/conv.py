@@ -44,6 +44,19 @@ CONV = OpFacts(
     old=_old("conv2d"),
 )
 
+CONV3D = OpFacts(
+    name="pd_op.conv3d",
+    doc="A 3-D convolution. With `groups` above one channels mix within a group.",
+    flow=ChannelFlow.MIXES,
+    data=("input",),
+    weight="filter",
+    weight_axis=_weight_axis,
+    channel_axis=channel_axis,
+    macs=_macs,
+    on_codes=multiplies,
+    old=_old("conv3d"),
+)
+
 DEPTHWISE_CONV = OpFacts(
     name="pd_op.depthwise_conv2d",
     doc="A 2-D convolution with one group per input channel: channels do not mix. "
@@ -85,7 +98,8 @@ CONV_TRANSPOSE = OpFacts(
 
 DEPTHWISE_CONV_TRANSPOSE = OpFacts(
     name="pd_op.depthwise_conv2d_transpose",
-    doc="A 2-D transposed convolution with one group per input channel: channels do not mix.",
+    doc="A 2-D transposed convolution with one group per input channel, each of one filter: channels do not "
+    "mix. Slice i of its filter belongs to channel i on either side.",
     flow=ChannelFlow.KEEPS,
     weight="filter",
     channel_axis=channel_axis,

@@ -37,6 +37,17 @@ ADD = OpFacts(
     old=binary("elementwise_add"),
 )
 
+ADD_N = OpFacts(
+    name="pd_op.add_n",
+    doc="The sum of several tensors.",
+    flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
+    on_codes=scales,
+    takes_list=True,
+    data=("inputs",),
+    old=OldOp("sum", {"inputs": "X"}),
+)
+
 SUBTRACT = OpFacts(
     name="pd_op.subtract",
     doc="`x - y`.",
@@ -127,14 +138,26 @@ SCALE = OpFacts(
     "`scale` is an operand, so attributes do not tell its sign.",
     flow=ChannelFlow.KEEPS,
     on_codes=_scales_without_bias,
-    old=OldOp("scale", {"x": "X"}, attrs=same("bias", "bias_after_scale"), constants={"scale": "scale"}),
+    old=OldOp(
+        "scale",
+        {"x": "X"},
+        attrs=same("bias", "bias_after_scale"),
+        constants=same("scale"),
+        computed={"scale": "ScaleTensor"},
+    ),
 )
 
 CLIP = OpFacts(
     name="pd_op.clip",
     doc="`min(max(x, min), max)`. The bounds are operands, so attributes do not tell the sign.",
     flow=ChannelFlow.KEEPS,
-    old=OldOp("clip", {"x": "X"}, constants=same("min", "max")),
+    old=OldOp(
+        "clip",
+        {"x": "X"},
+        constants=same("min", "max"),
+        computed={"min": "Min", "max": "Max"},
+        derived=lambda attrs: {"min": 0.0, "max": 0.0},
+    ),
 )
 
 ABS = OpFacts(
@@ -260,4 +283,12 @@ DROPOUT = OpFacts(
         {"mode": "dropout_implementation", **same("is_test", "seed", "fix_seed")},
         {"p": "dropout_prob"},
     ),
+)
+
+INCREMENT = OpFacts(
+    name="pd_op.increment_",
+    doc="`x + value`, written over `x`: a counter of steps.",
+    flow=ChannelFlow.KEEPS,
+    channel_axis=lambda attrs, rank: 0,
+    old=OldOp("increment", {"x": "X"}, attrs={"value": "step"}, shares={"out": "x"}),
 )

@@ -21,5 +21,7 @@ ONE_HOT = OpFacts(
     flow=ChannelFlow.MAKES,
     channel_axis=lambda attrs, rank: rank - 1,
     sign=Sign.NONNEGATIVE,
-    old=OldOp("one_hot_v2", {"x": "X"}, constants={"num_classes": "depth"}),
+    old=OldOp(
+        "one_hot_v2", {"x": "X"}, constants={"num_classes": "depth"}, computed={"num_classes": "depth_tensor"}
+    ),
 )

@@ -22,6 +22,7 @@ _OLD_BATCH_NORM = OldOp(
         "data_format": "data_layout",
         **same("is_test", "momentum", "epsilon", "use_global_stats", "trainable_statistics"),
     },
+    shares={"mean_out": "mean", "variance_out": "variance"},
 )
 
 BATCH_NORM = OpFacts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spokeshave.ops._facts import ChannelFlow, OldOp, OpFacts, same
+from spokeshave.ops._facts import ChannelFlow, OldOp, OpFacts, Sign, in_place, same
 
 _WITH_SCALE = {"out": "Out", "out_scale": "OutScale"}
 _STATE = {"x": "X", "in_scale": "InScale", "in_accum": "InAccum", "in_state": "InState"}
@@ -14,12 +14,15 @@ _LINEAR_IN = {
     "in_accum": "InAccum",
     "in_state": "InState",
 }
+_SHARED_SCALE = {"out_scale": "in_scale"}
+_SHARED_AVERAGE = {"out_state": "in_state", "out_accum": "in_accum"}
 _LINEAR_OUT = {"y": "Y", "out_state": "OutState", "out_accum": "OutAccum", "out_scale": "OutScale"}
 
 FAKE_QUANTIZE_DEQUANTIZE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_dequantize_abs_max",
     doc="Rounded to the codes of one scale for the whole tensor, the largest magnitude, and back.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp("fake_quantize_dequantize_abs_max", {"x": "X"}, _WITH_SCALE, same("bit_length", "round_type")),
 )
 
@@ -27,6 +30,7 @@ FAKE_CHANNEL_WISE_QUANTIZE_DEQUANTIZE_ABS_MAX = OpFacts(
     name="pd_op.fake_channel_wise_quantize_dequantize_abs_max",
     doc="Rounded to the codes of a scale for each slice along `quant_axis`, its largest magnitude, and back.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     channel_axis=lambda attrs, rank: attrs.get("quant_axis", 0),
     old=OldOp(
         "fake_channel_wise_quantize_dequantize_abs_max",
@@ -40,6 +44,7 @@ FAKE_QUANTIZE_DEQUANTIZE_MOVING_AVERAGE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_dequantize_moving_average_abs_max",
     doc="Rounded to the codes of a scale that follows the largest magnitude of many batches, and back.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp(
         "fake_quantize_dequantize_moving_average_abs_max",
         _STATE,
@@ -52,6 +57,7 @@ FAKE_QUANTIZE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_abs_max",
     doc="The codes of one scale for the whole tensor, the largest magnitude.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp("fake_quantize_abs_max", {"x": "X"}, _WITH_SCALE, same("bit_length", "round_type")),
 )
 
@@ -59,6 +65,7 @@ FAKE_CHANNEL_WISE_QUANTIZE_ABS_MAX = OpFacts(
     name="pd_op.fake_channel_wise_quantize_abs_max",
     doc="The codes of a scale for each slice along `quant_axis`, its largest magnitude.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     channel_axis=lambda attrs, rank: attrs.get("quant_axis", 0),
     old=OldOp(
         "fake_channel_wise_quantize_abs_max",
@@ -72,6 +79,7 @@ FAKE_QUANTIZE_MOVING_AVERAGE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_moving_average_abs_max",
     doc="The codes of a scale that follows the largest magnitude of many batches.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp(
         "fake_quantize_moving_average_abs_max",
         _STATE,
@@ -84,6 +92,7 @@ FAKE_QUANTIZE_RANGE_ABS_MAX = OpFacts(
     name="pd_op.fake_quantize_range_abs_max",
     doc="The codes of a scale that is the largest magnitude of the last `window_size` batches.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp(
         "fake_quantize_range_abs_max",
         {"x": "X", "in_scale": "InScale", "iter": "Iter"},
@@ -115,6 +124,7 @@ MOVING_AVERAGE_ABS_MAX_SCALE = OpFacts(
     name="pd_op.moving_average_abs_max_scale",
     doc="Passes `x` on and keeps a scale that follows its largest magnitude.",
     flow=ChannelFlow.KEEPS,
+    sign=Sign.AS_INPUTS,
     old=OldOp(
         "moving_average_abs_max_scale",
         {"x": "X", "in_accum": "InAccum", "in_state": "InState"},
@@ -146,3 +156,14 @@ DEQUANTIZE_LINEAR = OpFacts(
         same("quant_axis", "bit_length", "qmin", "qmax", "round_type", "is_test", "only_observer"),
     ),
 )
+
+FAKE_QUANTIZE_DEQUANTIZE_MOVING_AVERAGE_ABS_MAX_IN_PLACE = in_place(
+    FAKE_QUANTIZE_DEQUANTIZE_MOVING_AVERAGE_ABS_MAX, {**_SHARED_SCALE, **_SHARED_AVERAGE}
+)
+FAKE_QUANTIZE_MOVING_AVERAGE_ABS_MAX_IN_PLACE = in_place(
+    FAKE_QUANTIZE_MOVING_AVERAGE_ABS_MAX, {**_SHARED_SCALE, **_SHARED_AVERAGE}
+)
+FAKE_QUANTIZE_RANGE_ABS_MAX_IN_PLACE = in_place(FAKE_QUANTIZE_RANGE_ABS_MAX, _SHARED_SCALE)
+MOVING_AVERAGE_ABS_MAX_SCALE_IN_PLACE = in_place(MOVING_AVERAGE_ABS_MAX_SCALE, _SHARED_AVERAGE)
+QUANTIZE_LINEAR_IN_PLACE = in_place(QUANTIZE_LINEAR, {**_SHARED_AVERAGE, "out_scale": "scale"})
+DEQUANTIZE_LINEAR_IN_PLACE = in_place(DEQUANTIZE_LINEAR, {**_SHARED_AVERAGE, "out_scale": "scale"})

@@ -71,7 +71,12 @@ PROD = OpFacts(
     doc="The product over the axes in the operand `axis`, over all where it is empty.",
     flow=ChannelFlow.REDUCES,
     sign=Sign.AS_INPUTS,
-    old=_old("reduce_prod"),
+    old=OldOp(
+        "reduce_prod",
+        {"x": "X"},
+        attrs={"keepdim": "keep_dim", **same("reduce_all")},
+        constants={"axis": "dim"},
+    ),
 )
 
 ANY = OpFacts(
@@ -118,6 +123,7 @@ TOPK = OpFacts(
         {"out": "Out", "indices": "Indices"},
         same("axis", "largest", "sorted"),
         same("k"),
+        computed={"k": "K"},
     ),
 )
 
@@ -125,6 +131,7 @@ ACCURACY = OpFacts(
     name="pd_op.accuracy",
     doc="The share of examples whose label is among the indices of `topk`.",
     flow=ChannelFlow.REDUCES,
+    data=("indices",),
     sign=Sign.NONNEGATIVE,
     old=OldOp(
         "accuracy",
@@ -140,4 +147,23 @@ CUMSUM = OpFacts(
     sign=Sign.AS_INPUTS,
     on_codes=scales,
     old=OldOp("cumsum", {"x": "X"}, attrs=same("flatten", "exclusive", "reverse"), constants=same("axis")),
+)
+
+MEAN_ALL = OpFacts(
+    name="pd_op.mean_all",
+    doc="The mean over all axes.",
+    flow=ChannelFlow.REDUCES,
+    sign=Sign.AS_INPUTS,
+    on_codes=scales,
+    old=OldOp("mean", {"x": "X"}),
+)
+
+P_NORM = OpFacts(
+    name="pd_op.p_norm",
+    doc="The norm of order `porder` along `axis`.",
+    flow=ChannelFlow.REDUCES,
+    channel_axis=lambda attrs, rank: attrs.get("axis", -1) % rank,
+    sign=Sign.NONNEGATIVE,
+    on_codes=scales,
+    old=OldOp("p_norm", {"x": "X"}, attrs=same("porder", "axis", "epsilon", "keepdim", "asvector")),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from spokeshave.ops._facts import Attrs, ChannelFlow, OldOp, OpFacts, Shape, same
+from spokeshave.ops._facts import Attrs, ChannelFlow, OldOp, OpFacts, Shape, Sign, same
 
 
 def _gru_macs(attrs: Attrs, shapes: Mapping[str, Shape]) -> int:
@@ -66,6 +66,7 @@ CRF_DECODING = OpFacts(
     doc="The most likely path of tags through a sequence.",
     flow=ChannelFlow.REDUCES,
     data=("emission",),
+    sign=Sign.NONNEGATIVE,
     channel_axis=lambda attrs, rank: rank - 1,
     old=OldOp(
         "crf_decoding",

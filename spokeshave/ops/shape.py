@@ -11,13 +11,17 @@ def _moves_unless_padded_with_a_number(attrs: Attrs) -> OnCodes:
     return OnCodes.FLOATS if is_number else OnCodes.MOVES
 
 
+_OLD_ASSIGN_VALUE = OldOp("assign_value", attrs=same("shape", "dtype", "values"))
+
 RESHAPE = OpFacts(
     name="pd_op.reshape",
     doc="The same values in another shape; the shape is an operand.",
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
     on_codes=moves,
-    old=OldOp("reshape2", {"x": "X"}, constants={"shape": "shape"}, scratch=("XShape",)),
+    old=OldOp(
+        "reshape2", {"x": "X"}, constants=same("shape"), scratch=("XShape",), computed={"shape": "Shape"}
+    ),
 )
 
 FLATTEN = OpFacts(
@@ -40,7 +44,7 @@ CONCAT = OpFacts(
     # Each result is a value of one of the tensors, but their ranges differ: nothing passes from one to all.
     on_codes=moves,
     takes_list=True,
-    old=OldOp("concat", {"x": "X"}, constants={"axis": "axis"}),
+    old=OldOp("concat", {"x": "X"}, constants=same("axis"), computed={"axis": "AxisTensor"}),
 )
 
 TRANSPOSE = OpFacts(
@@ -57,7 +61,7 @@ CAST = OpFacts(
     doc="The same numbers in another dtype, rounded toward zero when it is an integer one. "
     "One that is too narrow wraps round, so nothing is known of the sign.",
     flow=ChannelFlow.KEEPS,
-    old=OldOp("cast", {"x": "X"}, attrs={"dtype": "out_dtype"}),
+    old=OldOp("cast", {"x": "X"}, attrs={"dtype": "out_dtype"}, dtypes={"x": "in_dtype"}),
 )
 
 ASSIGN_OUT = OpFacts(
@@ -98,7 +102,13 @@ UNSQUEEZE = OpFacts(
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
     on_codes=moves,
-    old=OldOp("unsqueeze2", {"x": "X"}, constants={"axis": "axes"}, scratch=("XShape",)),
+    old=OldOp(
+        "unsqueeze2",
+        {"x": "X"},
+        constants={"axis": "axes"},
+        scratch=("XShape",),
+        computed={"axis": "AxesTensor"},
+    ),
 )
 
 STACK = OpFacts(
@@ -126,7 +136,7 @@ SPLIT = OpFacts(
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
     on_codes=moves,
-    old=OldOp("split", {"x": "X"}, constants={"sections": "sections", "axis": "axis"}),
+    old=OldOp("split", {"x": "X"}, constants=same("sections", "axis"), computed={"axis": "AxisTensor"}),
 )
 
 SPLIT_WITH_NUM = OpFacts(
@@ -135,7 +145,9 @@ SPLIT_WITH_NUM = OpFacts(
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
     on_codes=moves,
-    old=OldOp("split", {"x": "X"}, attrs=same("num"), constants={"axis": "axis"}),
+    old=OldOp(
+        "split", {"x": "X"}, attrs=same("num"), constants=same("axis"), computed={"axis": "AxisTensor"}
+    ),
 )
 
 SLICE = OpFacts(
@@ -149,7 +161,8 @@ SLICE = OpFacts(
         "slice",
         {"input": "Input"},
         attrs=same("axes", "infer_flags", "decrease_axis"),
-        constants={"starts": "starts", "ends": "ends"},
+        constants=same("starts", "ends"),
+        computed={"starts": "StartsTensor", "ends": "EndsTensor"},
     ),
 )
 
@@ -163,7 +176,9 @@ STRIDED_SLICE = OpFacts(
         "strided_slice",
         {"x": "Input"},
         attrs=same("axes"),
-        constants={"starts": "starts", "ends": "ends", "strides": "strides"},
+        constants=same("starts", "ends", "strides"),
+        derived=lambda attrs: {"infer_flags": [1] * len(attrs["axes"])},
+        computed={"starts": "StartsTensor", "ends": "EndsTensor", "strides": "StridesTensor"},
     ),
 )
 
@@ -171,7 +186,7 @@ PAD = OpFacts(
     name="pd_op.pad",
     doc="A border of `pad_value`, an operand, along every axis.",
     flow=ChannelFlow.RESHAPES,
-    old=OldOp("pad", {"x": "X"}, attrs=same("paddings"), constants={"pad_value": "pad_value"}),
+    old=OldOp("pad", {"x": "X"}, attrs=same("paddings"), constants=same("pad_value")),
 )
 
 PAD3D = OpFacts(
@@ -184,7 +199,9 @@ PAD3D = OpFacts(
         "pad3d",
         {"x": "X"},
         attrs={"pad_value": "value", **same("mode", "data_format")},
-        constants={"paddings": "paddings"},
+        constants=same("paddings"),
+        computed={"paddings": "Paddings"},
+        derived=lambda attrs: {"paddings": [0] * 6},
     ),
 )
 
@@ -194,7 +211,7 @@ EXPAND = OpFacts(
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
     on_codes=moves,
-    old=OldOp("expand_v2", {"x": "X"}, constants={"shape": "shape"}),
+    old=OldOp("expand_v2", {"x": "X"}, constants=same("shape"), computed={"shape": "Shape"}),
 )
 
 EXPAND_AS = OpFacts(
@@ -212,7 +229,7 @@ TILE = OpFacts(
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
     on_codes=moves,
-    old=OldOp("tile", {"x": "X"}, constants={"repeat_times": "repeat_times"}),
+    old=OldOp("tile", {"x": "X"}, constants=same("repeat_times"), computed={"repeat_times": "RepeatTimes"}),
 )
 
 GATHER = OpFacts(
@@ -221,7 +238,7 @@ GATHER = OpFacts(
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
     on_codes=moves,
-    old=OldOp("gather", {"x": "X", "index": "Index"}, constants={"axis": "axis"}),
+    old=OldOp("gather", {"x": "X", "index": "Index"}, constants=same("axis"), computed={"axis": "Axis"}),
 )
 
 GATHER_ND = OpFacts(
@@ -257,7 +274,9 @@ ROLL = OpFacts(
     flow=ChannelFlow.RESHAPES,
     sign=Sign.AS_INPUTS,
     on_codes=moves,
-    old=OldOp("roll", {"x": "X"}, attrs=same("axis"), constants={"shifts": "shifts"}),
+    old=OldOp(
+        "roll", {"x": "X"}, attrs=same("axis"), constants=same("shifts"), computed={"shifts": "ShiftsTensor"}
+    ),
 )
 
 PIXEL_SHUFFLE = OpFacts(
@@ -339,7 +358,7 @@ FULL_LIKE = OpFacts(
     doc="One number everywhere, in the shape of `x`.",
     flow=ChannelFlow.MAKES,
     data=(),
-    old=OldOp("fill_any_like", {"x": "X"}, attrs=same("dtype"), constants={"value": "value"}),
+    old=OldOp("fill_any_like", {"x": "X"}, attrs=same("dtype"), constants=same("value")),
 )
 
 FULL_WITH_TENSOR = OpFacts(
@@ -352,15 +371,23 @@ FULL_WITH_TENSOR = OpFacts(
 
 ASSIGN_VALUE = OpFacts(
     name="pd_op.assign_value_",
+    doc="A constant tensor, its numbers written in the program, over the buffer at `output`.",
+    flow=ChannelFlow.MAKES,
+    data=(),
+    old=_OLD_ASSIGN_VALUE,
+)
+
+PLAIN_ASSIGN_VALUE = OpFacts(
+    name="pd_op.assign_value",
     doc="A constant tensor, its numbers written in the program.",
     flow=ChannelFlow.MAKES,
     data=(),
-    old=OldOp("assign_value", attrs=same("shape", "dtype", "values")),
+    old=_OLD_ASSIGN_VALUE,
 )
 
 ARANGE = OpFacts(
     name="pd_op.arange",
-    doc="The numbers from `start` to `end` by `step`, which are operands.",
+    doc="The numbers from `start` to `end` by `step`, which are operands; the old op has their dtype.",
     flow=ChannelFlow.MAKES,
     data=(),
     old=OldOp("range", {"start": "Start", "end": "End", "step": "Step"}),
