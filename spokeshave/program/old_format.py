@@ -1,0 +1,102 @@
+"""A program of Paddle 2 or fluid as a PIR program, ready to be rewritten and trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from spokeshave.errors.formats import OperatorNotServed
+from spokeshave.errors.program import NotAModel
+from spokeshave.program.program_desc import check_old
+from spokeshave.program.respelling import respelt
+from spokeshave.program.weights import Declared
+from spokeshave.seams import REFUSALS, Program, Value, dtype_name, parameter_ops, words_of
+from spokeshave.seams.old_programs import (
+    NAMESCOPE,
+    NotOld,
+    OldOp,
+    OldProgram,
+    name_scope,
+    parse_old,
+    replace_feeds,
+    set_trainable,
+    translate,
+)
+
+# Inputs through which ops that quantize read numbers of the net; all their others are scales.
+_NUMBERS = frozenset({"X", "Input"})
+_DEQUANTIZE = "dequantize_linear"
+_FLOATS = ("float", "bfloat")
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A PIR program made of an old one, and what each name of the old one stands for in it."""
+
+    program: Program
+    values: Mapping[str, Value]
+
+
+def read_old(content: bytes, path: str) -> OldProgram:
+    """The program of a `.pdmodel` or `__model__` file, checked; it is not yet Paddle's."""
+    try:
+        program = parse_old(content)
+    except NotOld as error:
+        raise NotAModel(path=path, found=f"no program of Paddle 2 either ({error})") from error
+    check_old(program, path)
+    return program
+
+
+def old_parameters(program: OldProgram) -> Declared:
+    """Shape and type of all that an old program keeps in its weights."""
+    return {v.name: (v.shape, v.dtype) for v in program.blocks[0].variables if v.is_parameter}
+
+
+def stored_as_integers(program: OldProgram) -> frozenset[str]:
+    """Parameters that a file may keep as int8, though they are declared as floats.
+
+    PaddleSlim writes weights so that are dequantized as the first thing; Paddle takes them as they come.
+    """
+    ops = (op for op in program.blocks[0].ops if op.type == _DEQUANTIZE)
+    return frozenset(name for op in ops for name in op.inputs["X"])
+
+
+def to_pir(old: OldProgram, path: str) -> Translated:
+    """The program in PIR: inputs are data, weights can be trained, ops know their name scopes."""
+    try:
+        program, values = translate(respelt(old))
+    except REFUSALS as error:
+        raise OperatorNotServed(path=path, detail=words_of(error)) from error
+    replace_feeds(program)
+    _set_trainable(old, program)
+    _keep_scopes(old, values)
+    return Translated(program, values)
+
+
+def _set_trainable(old: OldProgram, program: Program) -> None:
+    settled = set(_not_trained(old))
+    for name, op in parameter_ops(program).items():
+        value = op.result(0)
+        set_trainable(value, name not in settled and dtype_name(value).startswith(_FLOATS))
+
+
+def _not_trained(old: OldProgram) -> Iterator[str]:
+    """What ops keep for themselves (batch norm statistics, scales), and weights that are integers."""
+    for op in (op for block in old.blocks for op in block.ops):
+        yield from set(op.makes)
+        if "quantize" in op.type:
+            yield from (name for slot, names in op.inputs.items() if slot not in _NUMBERS for name in names)
+    yield from stored_as_integers(old)
+
+
+def _keep_scopes(old: OldProgram, values: Mapping[str, Value]) -> None:
+    for op in old.blocks[0].ops:
+        scope = op.told(NAMESCOPE, "/")
+        if scope not in ("", "/"):
+            _keep_scope(op, scope, values)
+
+
+def _keep_scope(op: OldOp, scope: str, values: Mapping[str, Value]) -> None:
+    for name in op.makes:
+        if name in values and values[name].initialized():
+            name_scope(values[name], scope)
