@@ -21,8 +21,8 @@ from spokeshave.program.finding import (
     format_of,
 )
 from spokeshave.program.model import Model
-from spokeshave.program.old_format import old_parameters, read_old, stored_as_integers, to_pir
-from spokeshave.program.weights import Declared, each_weight, each_weight_in
+from spokeshave.program.old_format import old_leeway, old_outputs, old_parameters, read_old, to_pir
+from spokeshave.program.weights import STRICT, Declared, Leeway, each_weight, each_weight_in
 from spokeshave.seams import (
     Operation,
     Program,
@@ -106,27 +106,33 @@ def _read_paddle_3(file: Path, content: bytes, params_filename: str | None) -> M
 
 
 def _read_paddle_2(file: Path, content: bytes, params_filename: str | None) -> Model:
-    old = read_old(content, str(file))
-    declared, integers = old_parameters(old), stored_as_integers(old)
-    scope = paddle.static.Scope()
-    _fill(scope, _each(file, find_weights(file, declared, params_filename), declared, integers))
-    program = to_pir(old, str(file)).program
-    return Model(program, scope, _take_fetches(program))
+    old, scope = read_old(content, str(file)), paddle.static.Scope()
+    declared = old_parameters(old)
+    weights = find_weights(file, declared, params_filename)
+    found = _fill(scope, _each(file, weights, declared, old_leeway(old)))
+    stored = {name: dtype for name, dtype in found.items() if dtype == "int8"}
+    program = to_pir(old, str(file), stored).program
+    values = (value for _, value in _take_fetches(program))
+    return Model(program, scope, tuple(zip(old_outputs(old), values)))
 
 
 def _each(
-    file: Path, weights: Weights, declared: Declared, integers: Collection[str] = ()
+    file: Path, weights: Weights, declared: Declared, leeway: Leeway = STRICT
 ) -> Iterator[tuple[str, np.ndarray]]:
     """The weights with their names; none where the program has none."""
     if not declared:
         return iter(())
     each = each_weight_in if weights.are_apart else each_weight
-    return each(weights.path, file, declared, integers)
+    return each(weights.path, file, declared, leeway)
 
 
-def _fill(scope: Scope, weights: Iterator[tuple[str, np.ndarray]]) -> None:
+def _fill(scope: Scope, weights: Iterator[tuple[str, np.ndarray]]) -> dict[str, str]:
+    """Puts the weights into the scope, and tells their types."""
+    found = {}
     for name, array in weights:
         write_tensor(scope, name, array)
+        found[name] = str(array.dtype)
+    return found
 
 
 def _take_fetches(program: Program) -> tuple[tuple[str, Value], ...]:

@@ -9,9 +9,10 @@ from spokeshave.errors.formats import OperatorNotServed
 from spokeshave.errors.program import NotAModel
 from spokeshave.program.program_desc import check_old
 from spokeshave.program.respelling import respelt
-from spokeshave.program.weights import Declared
+from spokeshave.program.weights import Declared, Leeway
 from spokeshave.seams import REFUSALS, Program, Value, dtype_name, parameter_ops, words_of
 from spokeshave.seams.old_programs import (
+    FETCH,
     NAMESCOPE,
     NotOld,
     OldOp,
@@ -52,19 +53,29 @@ def old_parameters(program: OldProgram) -> Declared:
     return {v.name: (v.shape, v.dtype) for v in program.blocks[0].variables if v.is_parameter}
 
 
-def stored_as_integers(program: OldProgram) -> frozenset[str]:
-    """Parameters that a file may keep as int8, though they are declared as floats.
+def old_leeway(program: OldProgram) -> Leeway:
+    """Which parameters of an old program may be stored otherwise than it declares them.
 
-    PaddleSlim writes weights so that are dequantized as the first thing; Paddle takes them as they come.
+    PaddleSlim stores weights that are dequantized as the first thing as int8, and scales in any shape.
     """
-    ops = (op for op in program.blocks[0].ops if op.type == _DEQUANTIZE)
-    return frozenset(name for op in ops for name in op.inputs["X"])
+    ops = [op for block in program.blocks for op in block.ops if "quantize" in op.type]
+    integers = (name for op in ops if op.type == _DEQUANTIZE for name in op.inputs["X"])
+    return Leeway(frozenset(integers), frozenset(name for op in ops for name in _scales(op)))
 
 
-def to_pir(old: OldProgram, path: str) -> Translated:
-    """The program in PIR: inputs are data, weights can be trained, ops know their name scopes."""
+def old_outputs(program: OldProgram) -> tuple[str, ...]:
+    """The names of what an old program gives, in order."""
+    fetches = sorted((op for op in program.blocks[0].ops if op.type == FETCH), key=lambda op: op.told("col", 0))
+    return tuple(name for op in fetches for name in op.reads)
+
+
+def to_pir(old: OldProgram, path: str, stored: Mapping[str, str]) -> Translated:
+    """The program in PIR: inputs are data, weights can be trained, ops know their name scopes.
+
+    `stored` are the element types that parameters have in their file, where these are not as declared.
+    """
     try:
-        program, values = translate(respelt(old))
+        program, values = translate(respelt(old, stored))
     except REFUSALS as error:
         raise OperatorNotServed(path=path, detail=words_of(error)) from error
     replace_feeds(program)
@@ -84,9 +95,13 @@ def _not_trained(old: OldProgram) -> Iterator[str]:
     """What ops keep for themselves (batch norm statistics, scales), and weights that are integers."""
     for op in (op for block in old.blocks for op in block.ops):
         yield from set(op.makes)
-        if "quantize" in op.type:
-            yield from (name for slot, names in op.inputs.items() if slot not in _NUMBERS for name in names)
-    yield from stored_as_integers(old)
+    leeway = old_leeway(old)
+    yield from leeway.integers | leeway.scales
+
+
+def _scales(op: OldOp) -> Iterator[str]:
+    """What an op that quantizes reads beside the numbers of the net."""
+    return (name for slot, names in op.inputs.items() if slot not in _NUMBERS for name in names)
 
 
 def _keep_scopes(old: OldProgram, values: Mapping[str, Value]) -> None:

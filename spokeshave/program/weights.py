@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
@@ -14,7 +15,22 @@ import numpy as np
 from spokeshave.errors.formats import NameLeadsOut
 from spokeshave.errors.program import WeightsDoNotFit, WeightsMissing, WeightsTruncated
 
-Declared = Mapping[str, tuple[tuple[int, ...], str]]
+_Kind = tuple[tuple[int, ...], str]
+Declared = Mapping[str, _Kind]
+
+
+@dataclass(frozen=True)
+class Leeway:
+    """Where Paddle 2 itself wrote other tensors than the program declares.
+
+    `integers` may be int8 in place of floats; of `scales` only the count of numbers matters.
+    """
+
+    integers: frozenset[str] = frozenset()
+    scales: frozenset[str] = frozenset()
+
+
+STRICT = Leeway()
 
 # Numbers of `VarType.Type` in Paddle's framework.proto. bfloat16 travels as the 16 bits that it is.
 _TYPES = {0: "bool", 1: "int16", 2: "int32", 3: "int64", 4: "float16", 5: "float32", 6: "float64"}
@@ -65,13 +81,12 @@ class _Reader:
 
 
 def each_weight(
-    path: Path, model: Path, declared: Declared, integers: Collection[str] = ()
+    path: Path, model: Path, declared: Declared, leeway: Leeway = STRICT
 ) -> Iterator[tuple[str, np.ndarray]]:
     """The tensors of a weights file with their names, each checked against what the program declares.
 
-    Names are not in the file: tensors stand in order of their names. Those in `integers` may be kept as
-    int8 and come as the floats that they are declared to be. An array holds until the next one is asked
-    for. Costs one read of the file, and memory for its largest tensor.
+    Names are not in the file: tensors stand in order of their names. An array holds until the next one is
+    asked for, and has the declared shape. Costs one read of the file, and memory for its largest tensor.
     """
     if not path.is_file():
         raise WeightsMissing(model=str(model), path=str(path))
@@ -80,25 +95,20 @@ def each_weight(
         for name in sorted(declared):
             reader.begin(name)
             shape, dtype = _read_header(reader)
-            wanted = declared[name]
-            if dtype == "int8" and name in integers:
-                _check_fits(path, model, name, (shape, wanted[1]), wanted)
-                yield name, _read_numbers(reader, shape, dtype).astype(wanted[1])
-            else:
-                _check_fits(path, model, name, (shape, dtype), wanted)
-                yield name, _read_numbers(reader, shape, dtype)
+            _check_fits(path, model, name, _adapted(name, (shape, dtype), declared[name], leeway), declared[name])
+            yield name, _read_numbers(reader, shape, dtype).reshape(declared[name][0])
         if not reader.is_at_end:
             more = f"it goes on after the {len(declared)} tensors that the program has"
             raise WeightsDoNotFit(path=str(path), model=str(model), found=more)
 
 
 def each_weight_in(
-    folder: Path, model: Path, declared: Declared, integers: Collection[str] = ()
+    folder: Path, model: Path, declared: Declared, leeway: Leeway = STRICT
 ) -> Iterator[tuple[str, np.ndarray]]:
     """The tensors of a folder in which each has a file of its name, as fluid wrote them; checked likewise."""
     for name in sorted(declared):
         file = own_file(folder, model, name)
-        yield from each_weight(file, model, {name: declared[name]}, integers)
+        yield from each_weight(file, model, {name: declared[name]}, leeway)
 
 
 def own_file(folder: Path, model: Path, name: str) -> Path:
@@ -198,13 +208,17 @@ def _to_varint(value: int) -> bytes:
     return out + bytes([value])
 
 
-def _check_fits(
-    path: Path,
-    model: Path,
-    name: str,
-    found: tuple[tuple[int, ...], str],
-    wanted: tuple[tuple[int, ...], str],
-) -> None:
+def _adapted(name: str, found: _Kind, wanted: _Kind, leeway: Leeway) -> _Kind:
+    """What was found, in the shape and type wanted where the difference is one that is allowed."""
+    shape, dtype = found
+    if name in leeway.integers and dtype == "int8":
+        dtype = wanted[1]
+    if name in leeway.scales and math.prod(shape) == math.prod(wanted[0]) and min(shape, default=1) > 0:
+        shape = wanted[0]
+    return shape, dtype
+
+
+def _check_fits(path: Path, model: Path, name: str, found: _Kind, wanted: _Kind) -> None:
     if found != wanted:
         shown = f"{name!r} should be {wanted[1]}{list(wanted[0])} and is {found[1]}{list(found[0])}"
         raise WeightsDoNotFit(path=str(path), model=str(model), found=shown)

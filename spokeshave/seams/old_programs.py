@@ -59,6 +59,8 @@ _ABOUT = frozenset({"op_callstack", "op_role", "op_role_var", "op_device", "with
 FEED, FETCH = "feed", "fetch"
 # What Paddle says where an op has no rule for shapes: it moves values or holds a block, and makes none.
 _NO_RULE = "infer_shape is not registered"
+# Outputs whose element type Paddle infers to be that of an input, which its kernels then do not make.
+_MADE_TYPES = {"crf_decoding": ("ViterbiPath", core.VarDesc.VarType.INT64)}
 
 
 class NotOld(ValueError):
@@ -180,6 +182,11 @@ def signature(op: str) -> Signature | None:
     return None if found is None else _signature(found)
 
 
+def dtype_number(dtype: str) -> int:
+    """The number that an attribute names an element type by."""
+    return _DTYPE_NUMBERS[dtype]
+
+
 def known_old_ops() -> list[str]:
     """The types of op that may stand in a program of the old format."""
     return sorted(_signatures())
@@ -235,6 +242,13 @@ def _infer(described: Any, block: OldBlock) -> None:
         except RuntimeError as error:
             if _NO_RULE not in str(error):
                 raise
+        _set_type_made(op, described)
+
+
+def _set_type_made(op: Any, described: Any) -> None:
+    slot, dtype = _MADE_TYPES.get(op.type(), ("", None))
+    for name in op.output(slot) if slot else ():
+        described.find_var(name.encode()).set_dtype(dtype)
 
 
 def _block(message: Any) -> OldBlock:
