@@ -75,3 +75,38 @@ class NameLeadsOut(UserError, ValueError):
     next_step = "Don't use the model, or have its weights saved in one file."
     model: str
     name: str
+
+
+class InputShapesFixed(UserError, ValueError):
+    """Other input shapes were asked for than a program of Paddle 3 has.
+
+    ## Why
+    A program of Paddle 3 holds the shape of every value, worked out from its inputs when it was built. In
+    the old format they are worked out when it is read, so that `input_shapes=` can change them there.
+
+    ## What to do
+    Save the model again with the shapes that it is to have, -1 or None for any size.
+    """
+
+    code = "input-shapes-fixed"
+    says = "{path} is a program of Paddle 3, whose input shapes are part of it."
+    next_step = "Save the model again with the shapes wanted; leave out `input_shapes=`."
+    path: str
+
+
+class SequencesNotServed(UserError, NotImplementedError):
+    """A model with operators on sequences was run without saying where the sequences begin.
+
+    ## Why
+    Fluid's recurrent and sequence operators take many sequences in one tensor, with a list of their
+    lengths beside it. A plain array has no such list.
+
+    ## What to do
+    Run it with `spokeshave.program.run_sequences`, which takes one array for each sequence.
+    """
+
+    code = "sequences-not-served"
+    says = "The operators {ops} need to know where sequences begin: {detail}"
+    next_step = "Run it with `spokeshave.program.run_sequences`."
+    ops: str
+    detail: str

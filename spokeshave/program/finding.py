@@ -54,7 +54,9 @@ def find_weights(program: Path, names: Collection[str], params_filename: str | N
     """
     if params_filename is not None:
         return Weights(_existing(program, program.parent / params_filename))
-    beside = program.with_name(program.name.removesuffix(OLD_SUFFIX).removesuffix(MODEL_SUFFIX) + WEIGHTS_SUFFIX)
+    beside = program.with_name(
+        program.name.removesuffix(OLD_SUFFIX).removesuffix(MODEL_SUFFIX) + WEIGHTS_SUFFIX
+    )
     if beside.is_file() or not names or format_of(_head(program)) == PADDLE_3:
         return Weights(beside)
     return _weights_of_fluid(program, names)

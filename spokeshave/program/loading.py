@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 import paddle
 
 from spokeshave.errors.files import CannotRead
+from spokeshave.errors.formats import InputShapesFixed
 from spokeshave.files import check_sums
 from spokeshave.program.document import check_document
 from spokeshave.program.finding import (
@@ -21,7 +22,14 @@ from spokeshave.program.finding import (
     format_of,
 )
 from spokeshave.program.model import Model
-from spokeshave.program.old_format import old_leeway, old_outputs, old_parameters, read_old, to_pir
+from spokeshave.program.old_format import (
+    old_leeway,
+    old_outputs,
+    old_parameters,
+    read_old,
+    to_pir,
+    with_shapes,
+)
 from spokeshave.program.weights import STRICT, Declared, Leeway, each_weight, each_weight_in
 from spokeshave.seams import (
     Operation,
@@ -35,6 +43,7 @@ from spokeshave.seams import (
     read_program,
     write_tensor,
 )
+from spokeshave.seams.old_programs import OldProgram
 
 
 @dataclass(frozen=True)
@@ -47,26 +56,38 @@ class ModelFiles:
 
 
 def load(
-    path: str | Path, *, model_filename: str | None = None, params_filename: str | None = None
+    path: str | Path,
+    *,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Model:
     """Loads an inference model of Paddle 3, Paddle 2 or fluid into a scope of its own.
 
     `path` is a folder that holds one model, a prefix (`folder/NAME`), or one of its files; what they are is
     seen by what they hold. `model_filename` and `params_filename` name the files in a folder, as old Paddle
-    did. Program and weights are checked before Paddle sees them, also against `NAME.sha256` where `save`
-    left one; what is wrong is an error that names the file. Costs one read of the files, two where there
-    are checksums.
+    did. Paddle 2 never compared what was fed with the shapes that a file declares; `input_shapes` gives
+    inputs of such a model other shapes than declared, -1 for any size.
 
-    >>> model = load("ch_PP-OCRv3_det")                                     # doctest: +SKIP
-    >>> model = load("lac", model_filename="__model__")                     # doctest: +SKIP
+    Program and weights are checked before Paddle sees them, also against `NAME.sha256` where `save` left
+    one; what is wrong is an error that names the file. Costs one read of the files, two where there are
+    checksums.
+
+    >>> model = load("ch_PP-OCRv3_det")                                        # doctest: +SKIP
+    >>> model = load("lac", model_filename="__model__")                        # doctest: +SKIP
+    >>> model = load("ch_ppocr_cls", input_shapes={"x": (-1, 3, 48, 192)})     # doctest: +SKIP
     """
     file = find_program(Path(path), model_filename)
     sums = file.with_suffix(SUMS_SUFFIX)
     if sums.is_file():
         check_sums(sums)
     content = _read(file)
-    read = _read_paddle_2 if format_of(content) == PADDLE_2 else _read_paddle_3
-    return read(file, content, params_filename)
+    if format_of(content) == PADDLE_2:
+        old = with_shapes(read_old(content, str(file)), input_shapes or {}, str(file))
+        return _read_paddle_2(file, old, params_filename)
+    if input_shapes:
+        raise InputShapesFixed(path=str(file))
+    return _read_paddle_3(file, content, params_filename)
 
 
 def find_files(
@@ -105,9 +126,8 @@ def _read_paddle_3(file: Path, content: bytes, params_filename: str | None) -> M
     return Model(program, scope, _take_fetches(program))
 
 
-def _read_paddle_2(file: Path, content: bytes, params_filename: str | None) -> Model:
-    old, scope = read_old(content, str(file)), paddle.static.Scope()
-    declared = old_parameters(old)
+def _read_paddle_2(file: Path, old: OldProgram, params_filename: str | None) -> Model:
+    declared, scope = old_parameters(old), paddle.static.Scope()
     weights = find_weights(file, declared, params_filename)
     found = _fill(scope, _each(file, weights, declared, old_leeway(old)))
     stored = {name: dtype for name, dtype in found.items() if dtype == "int8"}

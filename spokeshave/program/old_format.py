@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from spokeshave.errors.engines import InputUnknown
 from spokeshave.errors.formats import OperatorNotServed
 from spokeshave.errors.program import NotAModel
 from spokeshave.program.program_desc import check_old
 from spokeshave.program.respelling import respelt
 from spokeshave.program.weights import Declared, Leeway
+from spokeshave.registry import nearest
 from spokeshave.seams import REFUSALS, Program, Value, dtype_name, parameter_ops, words_of
 from spokeshave.seams.old_programs import (
+    FEED,
     FETCH,
     NAMESCOPE,
     NotOld,
@@ -53,6 +56,20 @@ def old_parameters(program: OldProgram) -> Declared:
     return {v.name: (v.shape, v.dtype) for v in program.blocks[0].variables if v.is_parameter}
 
 
+def with_shapes(program: OldProgram, shapes: Mapping[str, Sequence[int]], path: str) -> OldProgram:
+    """The program with other shapes for some of its inputs; the shapes of all else follow when it is read."""
+    main = program.blocks[0]
+    inputs = [name for op in main.ops if op.type == FEED for name in op.makes]
+    for name in shapes:
+        if name not in inputs:
+            raise InputUnknown(input=name, nearest=nearest(name, inputs))
+    variables = tuple(replace(v, shape=tuple(shapes.get(v.name, v.shape))) for v in main.variables)
+    changed = replace(program, blocks=(replace(main, variables=variables), *program.blocks[1:]))
+    if shapes:
+        check_old(changed, path)
+    return changed
+
+
 def old_leeway(program: OldProgram) -> Leeway:
     """Which parameters of an old program may be stored otherwise than it declares them.
 
@@ -65,7 +82,9 @@ def old_leeway(program: OldProgram) -> Leeway:
 
 def old_outputs(program: OldProgram) -> tuple[str, ...]:
     """The names of what an old program gives, in order."""
-    fetches = sorted((op for op in program.blocks[0].ops if op.type == FETCH), key=lambda op: op.told("col", 0))
+    fetches = sorted(
+        (op for op in program.blocks[0].ops if op.type == FETCH), key=lambda op: op.told("col", 0)
+    )
     return tuple(name for op in fetches for name in op.reads)
 
 
@@ -78,7 +97,8 @@ def to_pir(old: OldProgram, path: str, stored: Mapping[str, str]) -> Translated:
         program, values = translate(respelt(old, stored))
     except REFUSALS as error:
         raise OperatorNotServed(path=path, detail=words_of(error)) from error
-    replace_feeds(program)
+    # The values that were fed are gone with the ops that fed them.
+    values.update(replace_feeds(program))
     _set_trainable(old, program)
     _keep_scopes(old, values)
     return Translated(program, values)

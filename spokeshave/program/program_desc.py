@@ -194,4 +194,3 @@ def _faults_of_attributes(op: OldOp, known: Signature) -> Iterator[str]:
     for name, kind in known.attributes.items():
         if kind == "BLOCK" and name not in op.attributes:
             yield f"lacks its attribute {name!r}"
-

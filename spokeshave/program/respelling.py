@@ -73,9 +73,7 @@ def _with_types(block: OldBlock, stored: Mapping[str, str]) -> OldBlock:
 class _Writer:
     """Writes the ops of a block anew, with the variables that they need beside those that are there."""
 
-    def __init__(
-        self, known: Variables, block: int, renamed: dict[str, str], inner: Collection[str]
-    ) -> None:
+    def __init__(self, known: Variables, block: int, renamed: dict[str, str], inner: Collection[str]) -> None:
         self._known, self._block = dict(known), block
         self._renamed, self._inner = renamed, inner
         self._made: set[str] = set()
@@ -86,7 +84,9 @@ class _Writer:
         """Writes an op of the program."""
         kept = set(op.reads) | {name for name in op.makes if not self._is_made_anew(name)}
         op = replace(op, inputs=_mapped(op.inputs, self._renamed))
-        fresh = {name: self.new(name) for name in op.makes if name not in kept or self._is_passed_on(name, op)}
+        fresh = {
+            name: self.new(name) for name in op.makes if name not in kept or self._is_passed_on(name, op)
+        }
         self._renamed.update(fresh)
         op = replace(op, outputs=_mapped(op.outputs, fresh))
         self._made.update(op.makes)
@@ -125,7 +125,9 @@ class _Writer:
         """The op with a variable for every output that it must have."""
         known = signature(op.type)
         slots = () if known is None else known.outputs.values()
-        absent = [s.name for s in slots if not s.may_be_absent and not s.is_list and not op.outputs.get(s.name)]
+        absent = [
+            s.name for s in slots if not s.may_be_absent and not s.is_list and not op.outputs.get(s.name)
+        ]
         like = next(iter((*op.makes, *op.reads)), None)
         made = {name: (self.new(like),) for name in absent if like is not None}
         return replace(op, outputs={**op.outputs, **made})

@@ -95,7 +95,9 @@ def each_weight(
         for name in sorted(declared):
             reader.begin(name)
             shape, dtype = _read_header(reader)
-            _check_fits(path, model, name, _adapted(name, (shape, dtype), declared[name], leeway), declared[name])
+            _check_fits(
+                path, model, name, _adapted(name, (shape, dtype), declared[name], leeway), declared[name]
+            )
             yield name, _read_numbers(reader, shape, dtype).reshape(declared[name][0])
         if not reader.is_at_end:
             more = f"it goes on after the {len(declared)} tensors that the program has"

@@ -43,7 +43,9 @@ _FIELDS = {
     "VAR": "var_name",
     "VARS": "vars_name",
 }
-_LISTS = frozenset({"INTS", "FLOATS", "STRINGS", "BOOLEANS", "BLOCKS", "LONGS", "FLOAT64S", "SCALARS", "VARS"})
+_LISTS = frozenset(
+    {"INTS", "FLOATS", "STRINGS", "BOOLEANS", "BLOCKS", "LONGS", "FLOAT64S", "SCALARS", "VARS"}
+)
 _KINDS: dict[int, str] = {number: name for name, number in proto.AttrType.items()}
 _TYPES: dict[int, str] = {number: name for name, number in proto.VarType.Type.items()}
 _NUMBERS = {name: number for number, name in _TYPES.items()}
@@ -206,12 +208,11 @@ def translate(program: OldProgram) -> tuple[Program, dict[str, Value]]:
     return translated, {name: found[-1] for name, found in values.items() if found}
 
 
-def replace_feeds(program: Program) -> None:
-    """Turns what is fed by an op of the old kind into data of its name, type and shape, in order."""
+def replace_feeds(program: Program) -> dict[str, Value]:
+    """Turns what is fed by an op of the old kind into data of its name, type and shape; gives these."""
     feeds = [op for op in program.global_block().ops if op.name() == "pd_op.feed"]
     with building(program):
-        for op in sorted(feeds, key=lambda op: op.attrs()["col"]):
-            _replace_feed(op)
+        return dict(_replace_feed(op) for op in sorted(feeds, key=lambda op: op.attrs()["col"]))
 
 
 def set_trainable(value: Value, trainable: bool) -> None:
@@ -225,11 +226,12 @@ def name_scope(value: Value, scope: str) -> None:
     value.get_defining_op().set_str_attr("struct_name", scope)
 
 
-def _replace_feed(op: Operation) -> None:
-    fed = op.result(0)
-    data = paddle.static.data(op.attrs()["name"], list(fed.shape), fed.dtype)
+def _replace_feed(op: Operation) -> tuple[str, Value]:
+    fed, name = op.result(0), op.attrs()["name"]
+    data = paddle.static.data(name, list(fed.shape), fed.dtype)
     fed.replace_all_uses_with(data)
     erase(op)
+    return name, data
 
 
 def _infer(described: Any, block: OldBlock) -> None:
