@@ -95,7 +95,7 @@ def to_pir(old: OldProgram, path: str, stored: Mapping[str, str]) -> Translated:
     """
     try:
         program, values = translate(respelt(old, stored))
-    except REFUSALS as error:
+    except (*REFUSALS, SystemError) as error:
         raise OperatorNotServed(path=path, detail=words_of(error)) from error
     # The values that were fed are gone with the ops that fed them.
     values.update(replace_feeds(program))
@@ -127,7 +127,7 @@ def _scales(op: OldOp) -> Iterator[str]:
 def _keep_scopes(old: OldProgram, values: Mapping[str, Value]) -> None:
     for op in old.blocks[0].ops:
         scope = op.told(NAMESCOPE, "/")
-        if scope not in ("", "/"):
+        if isinstance(scope, str) and scope not in ("", "/"):
             _keep_scope(op, scope, values)
 
 

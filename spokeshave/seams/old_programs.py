@@ -263,7 +263,7 @@ def _variable(message: Any) -> OldVariable:
     tensor, levels = _tensor(message.type, kind)
     dtype = _DTYPES[_TYPES[tensor.data_type]] if tensor is not None else ""
     shape = tuple(tensor.dims) if tensor is not None else ()
-    return OldVariable(message.name, kind, dtype, shape, levels, message.persistable)
+    return OldVariable(_text(message.name), kind, dtype, shape, levels, message.persistable)
 
 
 def _tensor(message: Any, kind: str) -> tuple[Any, int]:
@@ -279,17 +279,30 @@ def _op(message: Any) -> OldOp:
     # Where an op was built is most of a file and not what it does.
     kept = (a for a in message.attrs if a.name != "op_callstack")
     return OldOp(
-        message.type,
-        {slot.parameter: tuple(slot.arguments) for slot in message.inputs},
-        {slot.parameter: tuple(slot.arguments) for slot in message.outputs},
-        {a.name: _attribute(a) for a in kept},
+        _text(message.type),
+        _slots_of(message.inputs),
+        _slots_of(message.outputs),
+        {_text(a.name): _attribute(a) for a in kept},
     )
+
+
+def _slots_of(messages: Any) -> dict[str, tuple[str, ...]]:
+    return {_text(slot.parameter): tuple(map(_text, slot.arguments)) for slot in messages}
 
 
 def _attribute(message: Any) -> OldAttribute:
     kind = _KINDS[message.type]
     value = getattr(message, _FIELDS[kind])
+    if kind == "STRING":
+        return OldAttribute(kind, _text(value))
     return OldAttribute(kind, tuple(value) if kind in _LISTS else value)
+
+
+def _text(found: Any) -> str:
+    """A text of a message, which comes as bytes where it is none."""
+    if not isinstance(found, str):
+        raise NotOld(f"{found!r} is no text")
+    return found
 
 
 def _write_block(block: OldBlock, message: Any) -> None:
