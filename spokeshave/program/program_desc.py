@@ -59,13 +59,23 @@ def check_old(program: OldProgram, path: str) -> None:
 
 def _check_known(program: OldProgram, path: str) -> None:
     types = dict.fromkeys(op.type for block in program.blocks for op in block.ops)
+    training = next((op for op in types if _trains(op)), None)
+    if training is not None:
+        raise NotAModel(path=path, found=f"it is a program that trains (with {training}), not one to run")
     unknown = [op for op in types if signature(op) is None]
     if not unknown:
         return
-    if any(op.endswith("_grad") for op in unknown):
-        raise NotAModel(path=path, found="it is a training program, with gradients in it")
     near = nearest(unknown[0], known_old_ops())
     raise UnknownOperator(path=path, ops=", ".join(unknown), nearest=near)
+
+
+def _trains(op: str) -> bool:
+    """Whether an op is a gradient, or one that changes parameters by gradients."""
+    known = signature(op)
+    if known is None:
+        return op.endswith("_grad")
+    slots = {name.lower().rstrip("s") for name in known.inputs}
+    return {"param", "grad"} <= slots
 
 
 def _faults(program: OldProgram) -> Iterator[str]:
@@ -143,6 +153,7 @@ class _Walk:
         if known is not None:
             yield from _faults_of_slots(op, known)
             yield from _faults_of_attributes(op, known)
+            yield from _faults_of_counts(op)
         yield from (f"uses {n!r}, which nobody declares" for n in (*op.reads, *op.makes) if n not in declared)
         yield from (f"reads {name!r}, which nothing before it makes" for name in op.reads if name not in made)
         if op.type in (FEED, FETCH) and block:
@@ -194,3 +205,13 @@ def _faults_of_attributes(op: OldOp, known: Signature) -> Iterator[str]:
     for name, kind in known.attributes.items():
         if kind == "BLOCK" and name not in op.attributes:
             yield f"lacks its attribute {name!r}"
+
+
+def _faults_of_counts(op: OldOp) -> Iterator[str]:
+    """Counts that must agree, where Paddle relies on it."""
+    if op.type == "select_input" and len(op.inputs.get("X", ())) != 2:
+        yield "does not select between two"
+    if op.type == "split":
+        wanted = op.told("num", 0) or len(op.told("sections", ()))
+        if wanted != len(op.outputs.get("Out", ())):
+            yield f"splits into {wanted} and gives {len(op.outputs.get('Out', ()))}"
