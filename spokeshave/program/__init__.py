@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from spokeshave.program.model import Model
     from spokeshave.program.rewriting import PASSES, Editor, Found, PassResult, Rewrite, rewrite
     from spokeshave.program.saving import save
+    from spokeshave.program.sequences import run_sequences
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -23,6 +24,7 @@ __getattr__, __dir__ = lazily(
         "for_inference": "spokeshave.program.inference",
         "load": "spokeshave.program.loading",
         "rewrite": "spokeshave.program.rewriting",
+        "run_sequences": "spokeshave.program.sequences",
         "save": "spokeshave.program.saving",
     },
 )
@@ -37,5 +39,6 @@ __all__ = [
     "for_inference",
     "load",
     "rewrite",
+    "run_sequences",
     "save",
 ]
