@@ -29,6 +29,6 @@ def unchanged_sources(view: GraphView, value: str) -> Iterator[str]:
 def _adds_only_zeros(view: GraphView, node: Node) -> bool:
     """Whether a node pads with zeros, which every grid holds, or with what it was given."""
     if node.op == shape.PAD3D.name:
-        return node.attrs["mode"] != "constant" or node.attrs["pad_value"] == 0
+        return bool(node.attrs["mode"] != "constant" or node.attrs["pad_value"] == 0)
     filling = view.maker(node.operand("pad_value") or "") if node.op == shape.PAD.name else None
     return filling is not None and filling.op == shape.FULL.name and filling.attrs["value"] == 0

@@ -42,7 +42,7 @@ HEAVY = {"resnet34": Pace(2, 1, 8), "resnet50": Pace(1, 1, 4)}
 SLOW_TO_TRAIN = ("cifar_resnet56", "mobilenet_v3_large", "resnet34", "resnet50")
 # Both orders are in use: backward and optimizer before the quantizers, or, here, after them.
 QUANTIZED_FIRST = ("cifar_resnet20", "lenet", "mobilenet_v1_keras")
-CONVOLUTIONAL = tuple(net.name for net in NETS if len(net.input_shape) == 3)
+CONVOLUTIONAL = NETS.names()
 
 
 def build(name: str) -> Any:

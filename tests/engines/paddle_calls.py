@@ -119,7 +119,8 @@ def shuffled(x: Any) -> Any:
 
 def aligned(x: Any) -> Any:
     """The nearest pixels between aligned corners, which only models of older versions ask for."""
-    return _C_ops.nearest_interp(x, None, None, None, "NCHW", -1, 20, 11, [], "nearest", True, 0)
+    nearest: Any = _C_ops.nearest_interp
+    return nearest(x, None, None, None, "NCHW", -1, 20, 11, [], "nearest", True, 0)
 
 
 def option_a(x: Any) -> Any:

@@ -58,6 +58,15 @@ def joined_sizes(constants: Constants, value_ids: Iterable[str]) -> tuple[Size, 
     return tuple(found)
 
 
+def read_numbers(draft: Draft, node: Node, operand: str) -> str:
+    """The name of a list of integers at an operand: stored where all are known, else computed."""
+    known = joined_sizes(draft.constants, node.operands(operand)) or ()
+    numbers = [n for n in known if isinstance(n, int)]
+    if numbers and len(numbers) == len(known):
+        return draft.initializer(f"{node.id}:{operand}", np.array(numbers, np.int64))
+    return read_sizes(draft, node, operand)
+
+
 def read_sizes(draft: Draft, node: Node, operand: str) -> str:
     """The name of a list of sizes as int64, which is what ONNX takes; computed while the model runs."""
     parts = node.operands(operand)

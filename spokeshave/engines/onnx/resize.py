@@ -9,7 +9,7 @@ import numpy as np
 from spokeshave.engines.onnx._constants import at
 from spokeshave.engines.onnx._draft import Draft
 from spokeshave.engines.onnx._emitter import Emitter
-from spokeshave.engines.onnx._sizes import joined_sizes, read_sizes
+from spokeshave.engines.onnx._sizes import read_numbers
 from spokeshave.engines.onnx._windows import HEIGHT, refuse_channels_last
 from spokeshave.graph import Node
 from spokeshave.ops import resize
@@ -45,14 +45,14 @@ def _resize(draft: Draft, node: Node, mode: str, coordinates: str, **attrs: Any)
 
 
 def _scales(draft: Draft, node: Node) -> str:
-    """The factors as ONNX has them; empty where the node has sizes, or where its factors make the same."""
+    """The factors as ONNX has them, with those of batch and channels; empty where the node has sizes."""
     if any(node.operands(name) for name in LISTS):
         return ""
     given = node.operands("scale_tensor")
     factors = draft.constants.of(node, "scale_tensor").reshape(-1) if given else node.attrs.get("scale") or ()
     if not len(factors):
         return ""
-    both = [float(f) for f in (factors if len(factors) == 2 else (factors[0], factors[0]))]
+    both = float(factors[0]), float(factors[-1])  # one factor stands for both
     return draft.initializer(f"{node.id}:scales", np.array([1, 1, *both], np.float32))
 
 
@@ -63,17 +63,9 @@ def _sizes(draft: Draft, node: Node, x: str) -> str:
         known = [node.attrs["out_h"], node.attrs["out_w"]]
         picture = draft.initializer(f"{node.id}:size", np.array(known, np.int64))
     else:
-        picture = _size_at(draft, node, operand)
+        picture = read_numbers(draft, node, operand)
     shape = draft.put_step("Shape", node, "shape", [x], end=HEIGHT)
     return draft.put_step("Concat", node, "sizes", [shape, picture], axis=0)
-
-
-def _size_at(draft: Draft, node: Node, operand: str) -> str:
-    known = joined_sizes(draft.constants, node.operands(operand)) or ()
-    numbers = [n for n in known if isinstance(n, int)]
-    if numbers and len(numbers) == len(known):
-        return draft.initializer(f"{node.id}:size", np.array(numbers, np.int64))
-    return read_sizes(draft, node, operand)
 
 
 NEAREST = Emitter(resize.NEAREST.name, "Resize, nearest: rounded down, or aligned at the corners.", _nearest)

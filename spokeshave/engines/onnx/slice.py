@@ -9,7 +9,7 @@ import numpy as np
 from spokeshave.engines.onnx._constants import at
 from spokeshave.engines.onnx._draft import Draft
 from spokeshave.engines.onnx._emitter import Emitter
-from spokeshave.engines.onnx._sizes import joined_sizes, read_sizes
+from spokeshave.engines.onnx._sizes import read_numbers
 from spokeshave.errors.engines import DimensionsUnknown
 from spokeshave.graph import Node
 from spokeshave.ops import shape
@@ -17,7 +17,10 @@ from spokeshave.ops import shape
 
 def _slice(draft: Draft, node: Node) -> None:
     axes, dropped = node.attrs["axes"], node.attrs.get("decrease_axis") or ()
-    inputs = [draft.read(at(node, "input")), *(_ends(draft, node, name) for name in ("starts", "ends"))]
+    inputs = [
+        draft.read(at(node, "input")),
+        *(read_numbers(draft, node, name) for name in ("starts", "ends")),
+    ]
     inputs.append(_stored(draft, node, "axes", axes))
     if not dropped:
         draft.put("Slice", node, inputs)
@@ -27,18 +30,9 @@ def _slice(draft: Draft, node: Node) -> None:
 
 
 def _strided_slice(draft: Draft, node: Node) -> None:
-    starts, ends, strides = (_ends(draft, node, name) for name in ("starts", "ends", "strides"))
+    starts, ends, strides = (read_numbers(draft, node, name) for name in ("starts", "ends", "strides"))
     axes = _stored(draft, node, "axes", node.attrs["axes"])
     draft.put("Slice", node, [draft.read(at(node, "x")), starts, ends, axes, strides])
-
-
-def _ends(draft: Draft, node: Node, operand: str) -> str:
-    """A list of positions: stored where all are known, else computed while the model runs."""
-    known = joined_sizes(draft.constants, node.operands(operand)) or ()
-    numbers = [n for n in known if isinstance(n, int)]
-    if numbers and len(numbers) == len(known):
-        return _stored(draft, node, operand, numbers)
-    return read_sizes(draft, node, operand)
 
 
 def _split(draft: Draft, node: Node) -> None:
