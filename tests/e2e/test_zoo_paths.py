@@ -52,8 +52,9 @@ def zoo(request: pytest.FixtureRequest) -> Iterator[Zoo]:
 
 
 @pytest.fixture
-def static_mode() -> Iterator[None]:
-    """Paddle as a script for Paddle 2 has it."""
+def static_mode(zoo: Zoo) -> Iterator[None]:
+    """Paddle as a script for Paddle 2 has it, once the net is trained as a layer."""
+    assert zoo.model.view.inputs == ("image",)
     start_static()
     yield
     stop_static()
