@@ -49,7 +49,8 @@ class WindowNotExportable(UserError, NotImplementedError):
 
     ## Why
     Paddle and ONNX count padding differently in some corners: averages over one-sided padding, windows
-    that start behind the input in ceil mode, adaptive sizes other than 1x1. Numbers would differ silently.
+    that start behind the input in ceil mode, adaptive pooling to sizes that are no even parts. Numbers
+    would differ silently.
 
     ## What to do
     Choose padding, stride or window so that the corner does not occur; the error names it.

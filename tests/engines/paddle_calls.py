@@ -214,6 +214,7 @@ CALLS = (
     resized("bilinear", "aligned corners", size=[20, 11], align_corners=True),
     resized("bilinear", "aligned corners, to one row", size=[1, 11], align_corners=True),
     each("bilinear_interp", "the size of another picture", same_size, shape=OPEN, other=OPEN),
+    each("pool2d", "even parts", lambda x: F.adaptive_avg_pool2d(x, [3, 7])),
     each("mean", "", lambda x: x.mean([2, 3])),
     each("mean", "all", lambda x: x.mean(), shape=(2, 4)),
     each("max", "", lambda x: x.max([2, 3], keepdim=True)),
