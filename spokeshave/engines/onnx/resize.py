@@ -48,11 +48,12 @@ def _scales(draft: Draft, node: Node) -> str:
     """The factors as ONNX has them, with those of batch and channels; empty where the node has sizes."""
     if any(node.operands(name) for name in LISTS):
         return ""
-    given = node.operands("scale_tensor")
-    factors = draft.constants.of(node, "scale_tensor").reshape(-1) if given else node.attrs.get("scale") or ()
-    if not len(factors):
+    factors: list[float] = list(node.attrs.get("scale") or [])
+    if node.operands("scale_tensor"):
+        factors = draft.constants.of(node, "scale_tensor").reshape(-1).tolist()
+    if not factors:
         return ""
-    both = float(factors[0]), float(factors[-1])  # one factor stands for both
+    both = factors[0], factors[-1]  # one factor stands for both
     return draft.initializer(f"{node.id}:scales", np.array([1, 1, *both], np.float32))
 
 
