@@ -8,16 +8,16 @@ from spokeshave.registry import lazily
 
 if TYPE_CHECKING:
     from spokeshave.cli._training import save_layer, steps, untrained
-    from spokeshave.program.loading import find_model
+    from spokeshave.program.loading import find_files
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "find_model": "spokeshave.program.loading",
+        "find_files": "spokeshave.program.loading",
         "save_layer": "spokeshave.cli._training",
         "steps": "spokeshave.cli._training",
         "untrained": "spokeshave.cli._training",
     },
 )
 
-__all__ = ["find_model", "save_layer", "steps", "untrained"]
+__all__ = ["find_files", "save_layer", "steps", "untrained"]

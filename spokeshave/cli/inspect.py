@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import click
 
@@ -38,6 +37,7 @@ class Portrait:
     """What `inspect` tells; the fields are the keys of its JSON."""
 
     model: str
+    format: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     parameters: int
@@ -51,19 +51,25 @@ class Portrait:
 
 @click.command
 @click.argument("model")
+@click.option("--model-filename", "--model_filename", help="The program, where MODEL is a folder.")
+@click.option("--params-filename", "--params_filename", help="The file of its weights.")
 @_options.as_json
-def command(model: str, as_json: bool) -> None:
+def command(model: str, model_filename: str | None, params_filename: str | None, as_json: bool) -> None:
     """Shows a model's inputs, outputs, operators, size and cost.
 
-    MODEL is a folder that holds one Paddle 3 model, a path without ending, or one of its two files.
+    MODEL is a folder that holds one model of Paddle 3, Paddle 2 or fluid, a path without ending, or a file
+    of the model; what it is, is seen by what it holds.
 
     \b
     Example:
         spokeshave inspect demo/lenet
+        spokeshave inspect inference.pdmodel
+        spokeshave inspect old --model-filename model --params-filename weights
 
     \b
     JSON keys:
         model            the path that was given
+        format           paddle-3, or paddle-2 (fluid's too)
         inputs, outputs  name, dtype and shape of each; -1 is any size
         parameters       how many numbers the model stores
         parameter_bytes  and how many bytes they take
@@ -73,19 +79,21 @@ def command(model: str, as_json: bool) -> None:
         heaviest         the ten heaviest ops: node, op, macs, parameters, bytes
         files            name of each file of the model: its bytes
     """
-    portrait = portrait_of(model)
+    portrait = portrait_of(model, model_filename, params_filename)
     if as_json:
         _output.echo_json(asdict(portrait))
     else:
         click.echo("\n\n".join(_text(portrait)))
 
 
-def portrait_of(path: str) -> Portrait:
+def portrait_of(path: str, model_filename: str | None = None, params_filename: str | None = None) -> Portrait:
     """Loads a model and counts what it has, for a batch of one."""
-    model = spokeshave.load(path)
+    model = spokeshave.load(path, model_filename=model_filename, params_filename=params_filename)
+    files = _late.find_files(path, model_filename=model_filename, params_filename=params_filename)
     cost = graph.cost(model.view)
     return Portrait(
         path,
+        files.format,
         tuple(Tensor(v.id, v.dtype, v.shape) for v in model.inputs),
         tuple(_tensor(model, name, value) for name, value in model.view.outputs),
         cost.parameters,
@@ -94,7 +102,7 @@ def portrait_of(path: str) -> Portrait:
         cost.uncounted,
         _totals(cost),
         tuple(node for node in cost.heaviest(10) if node.macs),
-        _files(Path(path)),
+        {file.name: file.stat().st_size for file in (files.program, *files.weights)},
     )
 
 
@@ -117,12 +125,6 @@ def _total(op: str, nodes: list[graph.NodeCost]) -> OpTotal:
     return OpTotal(op, len(nodes), macs, sum(node.parameters for node in nodes))
 
 
-def _files(path: Path) -> dict[str, int]:
-    found = _late.find_model(path)
-    beside = (found, found.with_suffix(".pdiparams"))
-    return {file.name: file.stat().st_size for file in beside if file.is_file()}
-
-
 def _text(portrait: Portrait) -> Iterator[str]:
     yield _head(portrait)
     rows = [(_short(t.op), t.count, t.macs, t.parameters) for t in portrait.ops]
@@ -139,6 +141,7 @@ def _head(portrait: Portrait) -> str:
     return "\n".join(
         (
             portrait.model,
+            f"  format: {portrait.format}",
             *(f"  input {_show(tensor)}" for tensor in portrait.inputs),
             *(f"  output {_show(tensor)}" for tensor in portrait.outputs),
             f"  parameters: {portrait.parameters:,} ({portrait.parameter_bytes:,} bytes)",

@@ -49,7 +49,8 @@ class WindowNotExportable(UserError, NotImplementedError):
 
     ## Why
     Paddle and ONNX count padding differently in some corners: averages over one-sided padding, windows
-    that start behind the input in ceil mode, adaptive sizes other than 1x1. Numbers would differ silently.
+    that start behind the input in ceil mode, adaptive pooling to sizes that are no even parts. Numbers
+    would differ silently.
 
     ## What to do
     Choose padding, stride or window so that the corner does not occur; the error names it.
@@ -133,6 +134,25 @@ class OperandMissing(InternalError, ValueError):
     node: str
     op: str
     operand: str
+
+
+class PaddingNotExportable(UserError, NotImplementedError):
+    """A padding fills in values in a way that this version of ONNX does not have.
+
+    ## Why
+    Constants, a reflected picture and what stands at the edge are written. Padding that goes on from the
+    other side (circular) is known to ONNX only after the version that engines in use all read.
+
+    ## What to do
+    Use another mode, or concatenate the slices that circular padding stands for.
+    """
+
+    code = "padding-not-exportable"
+    says = "Node {node!r} ({op}) pads in the mode {mode!r}, which is not written to ONNX."
+    next_step = "Use the mode 'constant', 'reflect' or 'replicate'."
+    node: str
+    op: str
+    mode: str
 
 
 class DimensionsUnknown(UserError, ValueError):

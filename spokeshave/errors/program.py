@@ -7,15 +7,16 @@ class ModelNotFound(UserError, FileNotFoundError):
     """There is no model where one was looked for.
 
     ## Why
-    The path is wrong, or the folder holds no pair of `NAME.json` and `NAME.pdiparams`.
+    The path is wrong, or the folder holds no file that is a program of Paddle 3 (`NAME.json`), of Paddle 2
+    (`NAME.pdmodel`) or of fluid (`__model__`), whatever the name.
 
     ## What to do
-    Give the folder, the prefix (`folder/NAME`) or the `.json` file of a saved inference model.
+    Give the folder, the prefix (`folder/NAME`) or the program file of a saved inference model.
     """
 
     code = "model-not-found"
-    says = "No Paddle 3 model at {path}: {found}."
-    next_step = "Give a folder, a prefix or a .json file that paddle.jit.save or save_inference_model wrote."
+    says = "No Paddle model at {path}: {found}."
+    next_step = "Give a folder, a prefix or a file that paddle.jit.save or save_inference_model wrote."
     path: str
     found: str
 
@@ -24,10 +25,10 @@ class SeveralModels(UserError, ValueError):
     """A folder holds more than one model, so naming the folder does not say which.
 
     ## Why
-    Several `.json` files in it are Paddle programs.
+    Several files in it are Paddle programs.
 
     ## What to do
-    Name one: `folder/NAME`.
+    Name one: `folder/NAME`, or with `model_filename=`.
     """
 
     code = "several-models"
@@ -38,38 +39,22 @@ class SeveralModels(UserError, ValueError):
 
 
 class NotAModel(UserError, ValueError):
-    """A file that should be a Paddle 3 model is something else.
+    """A file that should be a Paddle model is something else.
 
     ## Why
-    It is empty, text, other JSON, cut short, or a program with an operator that Paddle does not know.
+    It is empty, text, other JSON, cut short or damaged, a program that was saved for training, or one with
+    an operator that Paddle does not know.
 
     ## What to do
-    Save the model again with `paddle.static.save_inference_model` or `paddle.jit.save` of Paddle 3.
+    Copy it again from its source, or save the model again with `paddle.static.save_inference_model` or
+    `paddle.jit.save`.
     """
 
     code = "not-a-model"
-    says = "{path} is not a Paddle 3 model: {found}."
-    next_step = "Save the model again with Paddle 3 and give its .json file."
+    says = "{path} is not a Paddle model: {found}."
+    next_step = "Copy the file again from its source, or save the model again with Paddle."
     path: str
     found: str
-
-
-class OldFormat(UserError, ValueError):
-    """A model is in the format of Paddle 2 or older.
-
-    ## Why
-    Files named `.pdmodel` and `__model__` hold a program as Paddle 2 wrote it (a protobuf). Paddle 3 writes
-    `.json`.
-
-    ## What to do
-    Save the model again with Paddle 3: run the script that built it, load its weights, and call
-    `paddle.jit.save` or `paddle.static.save_inference_model`.
-    """
-
-    code = "old-format"
-    says = "{path} is a model in the format of Paddle 2; Spokeshave reads that of Paddle 3."
-    next_step = "Save the model again with Paddle 3 and give its .json file."
-    path: str
 
 
 class ProgramNotWritable(UserError, ValueError):
@@ -94,15 +79,15 @@ class WeightsMissing(UserError, FileNotFoundError):
     """A model file is there and the file with its weights is not.
 
     ## Why
-    Only the `.json` was copied, or the weights have another name.
+    Only the program was copied, or the weights have another name.
 
     ## What to do
-    Put the `.pdiparams` file of the same name beside the `.json`.
+    Put the `.pdiparams` file of the same name beside the program, or name the file: `params_filename=`.
     """
 
     code = "weights-missing"
     says = "The model {model} needs its weights in {path}, which does not exist."
-    next_step = "Copy the .pdiparams file beside the .json."
+    next_step = "Copy the file beside the program, or name it with `params_filename=`."
     model: str
     path: str
 
@@ -135,12 +120,12 @@ class WeightsDoNotFit(UserError, ValueError):
     shape from those that the program declares. Paddle itself may load such a file without a word.
 
     ## What to do
-    Take the `.pdiparams` that was saved together with this `.json`.
+    Take the `.pdiparams` that was saved together with this program.
     """
 
     code = "weights-do-not-fit"
     says = "{path} does not belong to {model}: {found}."
-    next_step = "Take the .pdiparams file that was saved together with this .json."
+    next_step = "Take the .pdiparams file that was saved together with this program."
     path: str
     model: str
     found: str

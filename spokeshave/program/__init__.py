@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from spokeshave.program.model import Model
     from spokeshave.program.rewriting import PASSES, Editor, Found, Pass, PassResult, Rewrite, rewrite
     from spokeshave.program.saving import save
+    from spokeshave.program.sequences import run_sequences
     from spokeshave.program.shaping import shaped
     from spokeshave.program.training import Training, append_training, optimizer_like, training_of
 
@@ -35,6 +36,7 @@ __getattr__, __dir__ = lazily(
         "load": "spokeshave.program.loading",
         "optimizer_like": "spokeshave.program.training",
         "rewrite": "spokeshave.program.rewriting",
+        "run_sequences": "spokeshave.program.sequences",
         "save": "spokeshave.program.saving",
         "shaped": "spokeshave.program.shaping",
         "training_of": "spokeshave.program.training",
@@ -59,6 +61,7 @@ __all__ = [
     "load",
     "optimizer_like",
     "rewrite",
+    "run_sequences",
     "save",
     "shaped",
     "training_of",

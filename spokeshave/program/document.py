@@ -7,7 +7,7 @@ from typing import Annotated, Optional, Union
 
 import msgspec
 
-from spokeshave.errors.program import NotAModel, OldFormat
+from spokeshave.errors.program import NotAModel
 
 KIND, PARAMETER, LIST = "pir", "p", "0.a_array"
 NOTHING = 0  # the number of an operand that is absent
@@ -89,18 +89,9 @@ def check_document(text: bytes, path: str) -> None:
     """
     if not text.strip():
         raise NotAModel(path=path, found="the file is empty")
-    if is_old_format(text):
-        raise OldFormat(path=path)
     fault = _fault_of(_decoded(text, path))
     if fault:
         raise NotAModel(path=path, found=fault)
-
-
-def is_old_format(text: bytes) -> bool:
-    """Whether these bytes begin a program of Paddle 2 or fluid: a protobuf whose first field is block 0."""
-    # Field 1 (a block) with its length in at most five bytes, then field 1 (its number), which is 0.
-    length = next((i for i, byte in enumerate(text[1:6]) if byte < 128), 5)
-    return text[:1] == b"\x0a" and text[2 + length : 4 + length] == b"\x08\x00"
 
 
 def _decoded(text: bytes, path: str) -> _Document:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import paddle
 
-from spokeshave.errors.program import ModelNotFound, OldFormat, SeveralModels
+from spokeshave.errors.files import CannotRead
+from spokeshave.errors.formats import InputShapesFixed
 from spokeshave.files import check_sums
-from spokeshave.program.document import check_document, is_old_format
+from spokeshave.program.document import check_document
+from spokeshave.program.finding import (
+    PADDLE_2,
+    SUMS_SUFFIX,
+    Weights,
+    find_program,
+    find_weights,
+    format_of,
+)
 from spokeshave.program.model import Model
-from spokeshave.program.weights import Declared, each_weight
+from spokeshave.program.old_format import (
+    old_leeway,
+    old_outputs,
+    old_parameters,
+    read_old,
+    to_pir,
+    with_shapes,
+)
+from spokeshave.program.weights import STRICT, Declared, Leeway, each_weight, each_weight_in
 from spokeshave.seams import (
     Operation,
     Program,
@@ -25,45 +43,66 @@ from spokeshave.seams import (
     read_program,
     write_tensor,
 )
-
-MODEL_SUFFIX, WEIGHTS_SUFFIX, SUMS_SUFFIX = ".json", ".pdiparams", ".sha256"
-# What Paddle 2 and fluid called a program.
-OLD_SUFFIX, OLD_NAME = ".pdmodel", "__model__"
-# As far as one must read to tell a program from other JSON, and the old format from the new.
-_HEAD_BYTES = 64
+from spokeshave.seams.old_programs import OldProgram
 
 
-def load(path: str | Path) -> Model:
-    """Loads a Paddle 3 inference model into a scope of its own.
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files that a model was found in: `paddle-3`, or `paddle-2` as fluid wrote too."""
 
-    `path` is a folder that holds one model, a prefix (`folder/NAME`), or one of its two files. Program and
-    weights are checked before Paddle sees them, also against `NAME.sha256` where `save` left one; what is
-    wrong is an error that names the file. Costs one read of the files, two where there are checksums.
+    format: str
+    program: Path
+    weights: tuple[Path, ...]
+
+
+def load(
+    path: str | Path,
+    *,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Model:
+    """Loads an inference model of Paddle 3, Paddle 2 or fluid into a scope of its own.
+
+    `path` is a folder that holds one model, a prefix (`folder/NAME`), or one of its files; what they are is
+    seen by what they hold. `model_filename` and `params_filename` name the files in a folder, as old Paddle
+    did. Paddle 2 never compared what was fed with the shapes that a file declares; `input_shapes` gives
+    inputs of such a model other shapes than declared, -1 for any size.
+
+    Program and weights are checked before Paddle sees them, also against `NAME.sha256` where `save` left
+    one; what is wrong is an error that names the file. Costs one read of the files, two where there are
+    checksums.
+
+    >>> model = load("ch_PP-OCRv3_det")                                        # doctest: +SKIP
+    >>> model = load("lac", model_filename="__model__")                        # doctest: +SKIP
+    >>> model = load("ch_ppocr_cls", input_shapes={"x": (-1, 3, 48, 192)})     # doctest: +SKIP
     """
-    json_file = find_model(Path(path))
-    check_document(json_file.read_bytes(), str(json_file))
-    sums = json_file.with_suffix(SUMS_SUFFIX)
+    file = find_program(Path(path), model_filename)
+    sums = file.with_suffix(SUMS_SUFFIX)
     if sums.is_file():
         check_sums(sums)
-    program, scope = read_program(json_file), paddle.static.Scope()
-    _fill(scope, program, json_file)
-    return Model(program, scope, _take_fetches(program))
+    content = _read(file)
+    if format_of(content) == PADDLE_2:
+        old = with_shapes(read_old(content, str(file)), input_shapes or {}, str(file))
+        return _read_paddle_2(file, old, params_filename)
+    if input_shapes:
+        raise InputShapesFixed(path=str(file))
+    return _read_paddle_3(file, content, params_filename)
 
 
-def find_model(path: Path) -> Path:
-    """The `.json` file that a path means: a folder with one model, a prefix, or one of the two files.
-
-    A file of Paddle 2 that is asked for beside a `.json` of its name is that `.json`; a warning says so.
-    """
-    if path.is_dir():
-        return _only_model_in(path)
-    candidates = list(dict.fromkeys(_meant_by(path)))
-    found = next((c for c in candidates if c.is_file()), None)
-    if found is None:
-        raise ModelNotFound(path=str(path), found=f"there is no file {candidates[0].name}")
-    if _is_old_name(path) and found.suffix == MODEL_SUFFIX:
-        warnings.warn(f"{path} is a name of Paddle 2; reading {found.name} beside it", stacklevel=2)
-    return found
+def find_files(
+    path: str | Path, *, model_filename: str | None = None, params_filename: str | None = None
+) -> ModelFiles:
+    """The files that `load` would read, and their format."""
+    file = find_program(Path(path), model_filename)
+    content = _read(file)
+    kind = format_of(content)
+    if kind == PADDLE_2:
+        names: Collection[str] = old_parameters(read_old(content, str(file)))
+    else:
+        names = ("any",)
+    weights = find_weights(file, names, params_filename).files(file, names)
+    return ModelFiles(kind, file, tuple(w for w in weights if w.is_file()))
 
 
 def declared_parameters(program: Program) -> Declared:
@@ -72,60 +111,48 @@ def declared_parameters(program: Program) -> Declared:
     return {n: (tuple(v.shape), dtype_name(v)) for n, v in values.items() if v.persistable}
 
 
-def _meant_by(path: Path) -> Iterator[Path]:
-    """The files that a path may mean, best first."""
-    if path.suffix == MODEL_SUFFIX:
-        yield path
-        return
-    yield path.with_name(path.name + MODEL_SUFFIX)
-    if path.suffix == WEIGHTS_SUFFIX or _is_old_name(path):
-        yield path.with_suffix(MODEL_SUFFIX)
-    if path.suffix != WEIGHTS_SUFFIX:
-        yield path
-    yield path.with_name(path.name + OLD_SUFFIX)
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise CannotRead(path=str(file), why=error.strerror or str(error)) from error
 
 
-def _is_old_name(path: Path) -> bool:
-    return path.suffix == OLD_SUFFIX or path.name == OLD_NAME
-
-
-def _only_model_in(folder: Path) -> Path:
-    models = [file for file in sorted(folder.glob("*.json")) if _looks_like_program(file)]
-    if len(models) > 1:
-        raise SeveralModels(path=str(folder), models=", ".join(m.stem for m in models))
-    if not models:
-        _refuse_old_models_in(folder)
-        below = dict.fromkeys(
-            f.parent.name for f in sorted(folder.glob("*/*.json")) if _looks_like_program(f)
-        )
-        hint = f"the folder holds none, but {', '.join(below)} in it do" if below else "the folder holds none"
-        raise ModelNotFound(path=str(folder), found=hint)
-    return models[0]
-
-
-def _looks_like_program(file: Path) -> bool:
-    return b'"base_code"' in _head(file)
-
-
-def _refuse_old_models_in(folder: Path) -> None:
-    for file in (*sorted(folder.glob(f"*{OLD_SUFFIX}")), folder / OLD_NAME):
-        if is_old_format(_head(file)):
-            raise OldFormat(path=str(file))
-
-
-def _head(file: Path) -> bytes:
-    if not file.is_file():
-        return b""
-    with file.open("rb") as stream:
-        return stream.read(_HEAD_BYTES)
-
-
-def _fill(scope: Scope, program: Program, json_file: Path) -> None:
-    """Puts the weights into the scope."""
+def _read_paddle_3(file: Path, content: bytes, params_filename: str | None) -> Model:
+    check_document(content, str(file))
+    program, scope = read_program(file), paddle.static.Scope()
     declared = declared_parameters(program)
-    if declared:
-        for name, array in each_weight(json_file.with_suffix(WEIGHTS_SUFFIX), json_file, declared):
-            write_tensor(scope, name, array)
+    _fill(scope, _each(file, find_weights(file, declared, params_filename), declared))
+    return Model(program, scope, _take_fetches(program))
+
+
+def _read_paddle_2(file: Path, old: OldProgram, params_filename: str | None) -> Model:
+    declared, scope = old_parameters(old), paddle.static.Scope()
+    weights = find_weights(file, declared, params_filename)
+    found = _fill(scope, _each(file, weights, declared, old_leeway(old)))
+    stored = {name: dtype for name, dtype in found.items() if dtype == "int8"}
+    program = to_pir(old, str(file), stored).program
+    values = (value for _, value in _take_fetches(program))
+    return Model(program, scope, tuple(zip(old_outputs(old), values)))
+
+
+def _each(
+    file: Path, weights: Weights, declared: Declared, leeway: Leeway = STRICT
+) -> Iterator[tuple[str, np.ndarray]]:
+    """The weights with their names; none where the program has none."""
+    if not declared:
+        return iter(())
+    each = each_weight_in if weights.are_apart else each_weight
+    return each(weights.path, file, declared, leeway)
+
+
+def _fill(scope: Scope, weights: Iterator[tuple[str, np.ndarray]]) -> dict[str, str]:
+    """Puts the weights into the scope, and tells their types."""
+    found = {}
+    for name, array in weights:
+        write_tensor(scope, name, array)
+        found[name] = str(array.dtype)
+    return found
 
 
 def _take_fetches(program: Program) -> tuple[tuple[str, Value], ...]:

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 import paddle
 
-from spokeshave.errors.engines import RunFailed
 from spokeshave.errors.program import FetchUnknown, TensorMissing
 from spokeshave.graph import GraphView
 from spokeshave.graph.feeding import InputSpec, check_feed
 from spokeshave.graph.view import Value as ViewValue
 from spokeshave.program.picture import Picture, take_picture
+from spokeshave.program.run_refused import run_refused
 from spokeshave.registry import nearest
 from spokeshave.seams import (
     REFUSALS,
@@ -28,7 +28,6 @@ from spokeshave.seams import (
     persistable_values,
     read_tensor,
     static_mode,
-    words_of,
     write_tensor,
 )
 
@@ -107,7 +106,7 @@ class Model:
             try:
                 results = self._executor.run(self.program, feed=dict(feed), fetch_list=targets)
             except REFUSALS as error:
-                raise RunFailed(engine="Paddle", detail=words_of(error)) from error
+                raise run_refused(self.view, error) from error
         return dict(zip(dict.fromkeys(names), map(np.asarray, results)))
 
     def copy(self) -> Model:

@@ -10,8 +10,9 @@ from spokeshave.errors.files import CannotWrite
 from spokeshave.errors.program import NotAModel, ProgramNotWritable
 from spokeshave.files import sums_text, write_together
 from spokeshave.program.document import check_document
+from spokeshave.program.finding import MODEL_SUFFIX, SUMS_SUFFIX, WEIGHTS_SUFFIX
 from spokeshave.program.forms import for_inference
-from spokeshave.program.loading import MODEL_SUFFIX, SUMS_SUFFIX, WEIGHTS_SUFFIX, declared_parameters
+from spokeshave.program.loading import declared_parameters
 from spokeshave.program.model import Model
 from spokeshave.program.weights import weights_bytes
 from spokeshave.seams import REFUSALS, Program, building, new_fetch, read_tensor, words_of, write_program

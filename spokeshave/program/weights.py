@@ -1,4 +1,4 @@
-"""The `.pdiparams` format, read and written here: Paddle takes wrong files silently, dies of short ones."""
+"""Weights files, read and written here: Paddle takes wrong ones silently, and dies of short ones."""
 
 from __future__ import annotations
 
@@ -6,20 +6,39 @@ import math
 import os
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
 
+from spokeshave.errors.formats import NameLeadsOut
 from spokeshave.errors.program import WeightsDoNotFit, WeightsMissing, WeightsTruncated
 
-Declared = Mapping[str, tuple[tuple[int, ...], str]]
+_Kind = tuple[tuple[int, ...], str]
+Declared = Mapping[str, _Kind]
+
+
+@dataclass(frozen=True)
+class Leeway:
+    """Where Paddle 2 itself wrote other tensors than the program declares.
+
+    `integers` may be int8 in place of floats; of `scales` only the count of numbers matters.
+    """
+
+    integers: frozenset[str] = frozenset()
+    scales: frozenset[str] = frozenset()
+
+
+STRICT = Leeway()
 
 # Numbers of `VarType.Type` in Paddle's framework.proto. bfloat16 travels as the 16 bits that it is.
 _TYPES = {0: "bool", 1: "int16", 2: "int32", 3: "int64", 4: "float16", 5: "float32", 6: "float64"}
 _TYPES.update({20: "uint8", 21: "int8", 22: "bfloat16", 23: "complex64", 24: "complex128"})
 _NUMBERS = {name: number for number, name in _TYPES.items()}
 _LONGEST_HEADER = 4096
+# Paddle 2 and fluid kept with a tensor where its sequences begin; parameters have no use for it.
+_MOST_LEVELS = 8
 
 
 class _Reader:
@@ -61,11 +80,13 @@ class _Reader:
         )
 
 
-def each_weight(path: Path, model: Path, declared: Declared) -> Iterator[tuple[str, np.ndarray]]:
+def each_weight(
+    path: Path, model: Path, declared: Declared, leeway: Leeway = STRICT
+) -> Iterator[tuple[str, np.ndarray]]:
     """The tensors of a weights file with their names, each checked against what the program declares.
 
     Names are not in the file: tensors stand in order of their names. An array holds until the next one is
-    asked for. Costs one read of the file, and memory for its largest tensor.
+    asked for, and has the declared shape. Costs one read of the file, and memory for its largest tensor.
     """
     if not path.is_file():
         raise WeightsMissing(model=str(model), path=str(path))
@@ -74,11 +95,42 @@ def each_weight(path: Path, model: Path, declared: Declared) -> Iterator[tuple[s
         for name in sorted(declared):
             reader.begin(name)
             shape, dtype = _read_header(reader)
-            _check_fits(path, model, name, (shape, dtype), declared[name])
-            yield name, _read_numbers(reader, shape, dtype)
+            _check_fits(
+                path, model, name, _adapted(name, (shape, dtype), declared[name], leeway), declared[name]
+            )
+            yield name, _read_numbers(reader, shape, dtype).reshape(declared[name][0])
         if not reader.is_at_end:
             more = f"it goes on after the {len(declared)} tensors that the program has"
             raise WeightsDoNotFit(path=str(path), model=str(model), found=more)
+
+
+def each_weight_in(
+    folder: Path, model: Path, declared: Declared, leeway: Leeway = STRICT
+) -> Iterator[tuple[str, np.ndarray]]:
+    """The tensors of a folder in which each has a file of its name, as fluid wrote them; checked likewise."""
+    for name in sorted(declared):
+        file = own_file(folder, model, name)
+        yield from each_weight(file, model, {name: declared[name]}, leeway)
+
+
+def own_file(folder: Path, model: Path, name: str) -> Path:
+    """The file that a parameter has for itself, which lies in the folder whatever the name is."""
+    file = folder / name
+    if "\0" in name or not file.resolve().is_relative_to(folder.resolve()) or file == folder:
+        raise NameLeadsOut(model=str(model), name=name)
+    return file
+
+
+def looks_like_weights(head: bytes) -> bool:
+    """Whether these are the first 24 bytes of a weights file."""
+    if len(head) < 20 or head[:4] != bytes(4):
+        return False
+    (levels,) = struct.unpack_from("<Q", head, 4)
+    if levels:
+        return bool(levels <= _MOST_LEVELS)
+    version, length = struct.unpack_from("<Ii", head, 12)
+    # The description of a tensor begins with its element type.
+    return version == 0 and 0 < length < _LONGEST_HEADER and head[20:21] in (b"", b"\x08")
 
 
 def weights_bytes(weights: Mapping[str, np.ndarray], dtypes: Mapping[str, str]) -> bytes:
@@ -93,8 +145,14 @@ def weights_bytes(weights: Mapping[str, np.ndarray], dtypes: Mapping[str, str]) 
 
 
 def _read_header(reader: _Reader) -> tuple[tuple[int, ...], str]:
-    version, levels, tensor_version, length = struct.unpack("<IQIi", reader.take(20))
-    if version or levels or tensor_version or not 0 < length < _LONGEST_HEADER:
+    version, levels = struct.unpack("<IQ", reader.take(12))
+    if version or levels > _MOST_LEVELS:
+        raise reader.broken("there is no tensor header here")
+    for _ in range(levels):
+        (size,) = struct.unpack("<Q", reader.take(8))
+        reader.take(size)
+    tensor_version, length = struct.unpack("<Ii", reader.take(8))
+    if tensor_version or not 0 < length < _LONGEST_HEADER:
         raise reader.broken("there is no tensor header here")
     fields = list(_fields(bytes(reader.take(length)), reader))
     dtype = _TYPES.get(next((value for field, value in fields if field == 1), -1))
@@ -152,13 +210,17 @@ def _to_varint(value: int) -> bytes:
     return out + bytes([value])
 
 
-def _check_fits(
-    path: Path,
-    model: Path,
-    name: str,
-    found: tuple[tuple[int, ...], str],
-    wanted: tuple[tuple[int, ...], str],
-) -> None:
+def _adapted(name: str, found: _Kind, wanted: _Kind, leeway: Leeway) -> _Kind:
+    """What was found, in the shape and type wanted where the difference is one that is allowed."""
+    shape, dtype = found
+    if name in leeway.integers and dtype == "int8":
+        dtype = wanted[1]
+    if name in leeway.scales and math.prod(shape) == math.prod(wanted[0]) and min(shape, default=1) > 0:
+        shape = wanted[0]
+    return shape, dtype
+
+
+def _check_fits(path: Path, model: Path, name: str, found: _Kind, wanted: _Kind) -> None:
     if found != wanted:
         shown = f"{name!r} should be {wanted[1]}{list(wanted[0])} and is {found[1]}{list(found[0])}"
         raise WeightsDoNotFit(path=str(path), model=str(model), found=shown)

@@ -11,6 +11,7 @@ from spokeshave.graph import GraphView, Node, block_of, roundings, unpackings
 from spokeshave.graph.view import INNER
 from spokeshave.numerics import Grid
 from spokeshave.ops import OPS
+from spokeshave.quant.moving import unchanged_source, unchanged_sources
 from spokeshave.quant.signs import nonnegative_values
 from spokeshave.quant.sites import Bias, QuantPlan, Site
 from spokeshave.report import Reason
@@ -145,8 +146,8 @@ class _Planner:
 
     def _like(self, site: Site) -> str | None:
         """The site whose values come out here unchanged, so that rounding again changes nothing."""
-        source = _unchanged_source(self._view, site.value)
-        before = self.sites.get(source) if source else None
+        sources = unchanged_sources(self._view, site.value)
+        before = next((self.sites[source] for source in sources if source in self.sites), None)
         return before.id if before is not None and before.grid == site.grid else None
 
     def _note_unplaced(self, node: Node) -> None:
@@ -163,7 +164,7 @@ class _Planner:
         facts = OPS.get(node.op)
         if facts is None:
             return True
-        is_free = facts.is_activation or facts.passes_values(node.attrs) or not facts.data
+        is_free = facts.is_activation or not facts.data or unchanged_source(self._view, node.out) is not None
         return not is_free and any(self._view.value(v).kind == INNER for _, v in node.outputs)
 
     def _is_bias(self, node: Node) -> bool:
@@ -189,16 +190,7 @@ def _holds(placement: Placement, view: GraphView, node: Node) -> bool:
 
 def _comes_from_parameter(view: GraphView, value: str) -> bool:
     """Whether a value is a parameter or one in another shape."""
-    return view.is_parameter(value) or view.is_parameter(_unchanged_source(view, value))
-
-
-def _unchanged_source(view: GraphView, value: str) -> str | None:
-    """The value whose numbers come out here, moved at most; None where they are computed, or of several."""
-    maker = view.maker(value)
-    facts = OPS.get(maker.op) if maker is not None else None
-    if maker is None or facts is None or not facts.passes_values(maker.attrs) or len(facts.data) != 1:
-        return None
-    return maker.operand(facts.data[0])
+    return any(view.is_parameter(source) for source in (value, *unchanged_sources(view, value)))
 
 
 def _counted(reasons: Iterable[Reason]) -> str:

@@ -38,9 +38,14 @@ def read_program(path: Path) -> Program:
             paddle.base.core.deserialize_pir_program(str(path), program)
         _check_known(program, path)
         with _refused(path):
-            _verify(program)
-            _ask_for_all(program)
+            check_sound(program)
     return program
+
+
+def check_sound(program: Program) -> None:
+    """Lets Paddle verify every op of a program, and asks it for all that it has no Python for."""
+    _verify(program)
+    _ask_for_all(program)
 
 
 def write_program(program: Program, path: Path) -> None:

@@ -21,7 +21,7 @@ PARAMETERS = 61_610
 # Convolutions: outputs x channels x taps in; products: in x out.
 CONV_MACS = 28 * 28 * 6 * 9 + 10 * 10 * 16 * 6 * 25
 MATMUL_MACS = 400 * 120 + 120 * 84 + 84 * 10
-KEYS = ["model", "inputs", "outputs", "parameters", "parameter_bytes", "macs"]
+KEYS = ["model", "format", "inputs", "outputs", "parameters", "parameter_bytes", "macs"]
 KEYS += ["uncounted", "ops", "heaviest", "files"]
 
 
@@ -91,7 +91,7 @@ def test_ops_that_cannot_be_counted_are_named() -> None:
     y = build.node("pd_op.mystery", {"x": x}, {"out": (-1, 4)})
     counted = cost(build.view({"y": y}))
     totals = inspect_module._totals(counted)
-    portrait = inspect_module.Portrait("m", (), (), 0, 0, 0, counted.uncounted, totals, (), {})
+    portrait = inspect_module.Portrait("m", "paddle-3", (), (), 0, 0, 0, counted.uncounted, totals, (), {})
     text = "\n".join(inspect_module._text(portrait))
     assert totals[0].macs is None
     assert "at least 0" in text

@@ -50,8 +50,8 @@ def process(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
-def fail_with(error: BaseException) -> Callable[[str], None]:
-    def portrait_of(path: str) -> None:
+def fail_with(error: BaseException) -> Callable[..., None]:
+    def portrait_of(*_: object) -> None:
         raise error
 
     return portrait_of
@@ -94,7 +94,7 @@ def test_the_version_is_the_packages(run: Run) -> None:
 def test_a_known_failure_is_one_line_and_exit_code_2() -> None:
     answer = process("inspect", "nowhere")
     assert (answer.returncode, answer.stdout) == (2, "")
-    assert answer.stderr.startswith("error [model-not-found]: No Paddle 3 model at nowhere")
+    assert answer.stderr.startswith("error [model-not-found]: No Paddle model at nowhere")
     assert answer.stderr.count("\n") == 1
 
 

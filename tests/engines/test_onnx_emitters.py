@@ -11,11 +11,13 @@ import onnxruntime
 import paddle
 import paddle.nn.functional as F  # noqa: N812
 import pytest
+from paddle_calls import CALLS
 
 from spokeshave.engines import OnnxRunner, to_onnx
 from spokeshave.engines.onnx import EMITTERS
 from spokeshave.errors.engines import (
     DimensionsUnknown,
+    DtypeNotExportable,
     LayoutNotExportable,
     OperandMissing,
     OperandNotConstant,
@@ -343,6 +345,7 @@ CASES = [
     Case("pd_op.softmax", "last axis", lambda x: F.softmax(x, axis=-1), {"axis": -1}),
     Case("pd_op.softmax", "channels", lambda x: F.softmax(x, axis=1), {"axis": 1}),
     BATCH_NORM,
+    replace(BATCH_NORM, op="pd_op.sync_batch_norm_", label="of several cards"),
     scaled("bias after", 2.5, 0.75, after=True),
     scaled("bias first", 2.5, 0.75, after=False),
     scaled("no bias", 2.5, 0.0, after=False),
@@ -429,7 +432,7 @@ def test_onnx_gives_what_paddle_gives(case: Case, batch: int) -> None:
 
 
 def test_every_emitter_has_a_case() -> None:
-    assert {case.op for case in CASES} == set(EMITTERS.names())
+    assert {case.op for case in CASES} | {call.op for call in CALLS} == set(EMITTERS.names())
 
 
 def test_every_emitter_says_what_it_becomes() -> None:
@@ -468,7 +471,8 @@ def test_channels_last_are_refused(case: Case) -> None:
 @pytest.mark.parametrize(
     ("case", "why"),
     [
-        (pool("", _nothing, (3, 3), adaptive=True), "adaptive"),
+        (pool("", _nothing, (3, 3), adaptive=True), "no even parts"),
+        (pool("", _nothing, (3, 3), adaptive=True, shape=(-1, 4, -1, -1)), "no even parts"),
         (
             pool("", _nothing, (3, 3), pooling_type="avg", exclusive=False, paddings=(0, 1, 0, 1)),
             "counts padding",
@@ -518,9 +522,17 @@ def test_two_open_dimensions_that_move_are_refused() -> None:
         _write(Case("pd_op.flatten", "", _nothing, attrs, shape=(-1, 4, -1, -1)))
 
 
-def test_a_shape_that_is_computed_is_refused() -> None:
-    with pytest.raises(OperandNotConstant, match="'shape'"):
-        _write(Case("pd_op.reshape", "", _nothing, {}, {"x": "x", "shape": "x"}))
+def test_a_window_that_is_computed_is_refused() -> None:
+    with pytest.raises(OperandNotConstant, match="'kernel_size'"):
+        _write(replace(pool("", _nothing, (2, 2)), operands={"x": "x", "kernel_size": "x"}))
+
+
+def test_a_division_of_integers_is_refused() -> None:
+    build = ViewBuilder()
+    operands = {name: build.input(f"in_{name}", (-1, 4), "int32") for name in ("x", "y")}
+    made = build.node("pd_op.divide", operands, {"out": (-1, 4)}, dtype="int32")
+    with pytest.raises(DtypeNotExportable, match="int32 in a division"):
+        to_onnx(build.view({"y": made}), {})
 
 
 def test_an_operand_that_is_not_there_is_our_fault() -> None:

@@ -45,6 +45,13 @@ class Net:
         """The sum of two values."""
         return self.build.node("pd_op.add", {"x": x, "y": y}, {"out": (-1, channels, SIDE, SIDE)})
 
+    def pad(self, x: str, channels: int, *, value: float = 0.0) -> str:
+        """Two more channels on either side, filled with a number."""
+        filling = self.build.node("pd_op.full", {}, {"out": (1,)}, {"shape": (1,), "value": value})
+        shape = {"out": (-1, channels + 4, SIDE, SIDE)}
+        attrs = {"paddings": (0, 0, 2, 2, 0, 0, 0, 0)}
+        return self.build.node("pd_op.pad", {"x": x, "pad_value": filling}, shape, attrs)
+
     def flat(self, x: str, channels: int) -> str:
         """All but the batch in one axis."""
         shape = {"out": (-1, channels * SIDE * SIDE)}

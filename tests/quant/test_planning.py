@@ -81,6 +81,57 @@ def test_values_that_pass_unchanged_share_a_scale() -> None:
     assert sites["relu_1.out"].like is None
 
 
+def test_a_convolution_is_rounded_before_a_hardswish_and_what_that_gives_again() -> None:
+    net = Net()
+    first = net.conv(net.image, "first", 3, 4)
+    gated = net.unary("hardswish", first, 4)
+    view = net.view(net.conv(gated, "second", 4, 4))
+    sites = sites_of(view)
+    assert (sites[first].operand, sites[first].grid, sites[first].readers) == ("out", INT8, ("hardswish_0",))
+    # Its least value is below zero.
+    assert (sites[gated].operand, sites[gated].grid, sites[gated].like) == ("input", INT8, None)
+    assert reasons_of(view)["hardswish_0"] == "op-runs-in-float"
+
+
+def test_in_squeeze_excite_all_but_the_gate_is_rounded() -> None:
+    net = Net()
+    relu = net.unary("relu", net.conv(net.image, "first", 3, 4), 4)
+    pooled = net.unary("pool2d", relu, 4, pooling_type="avg")
+    narrow = net.unary("relu", net.conv(pooled, "narrow", 4, 2), 2)
+    wide = net.conv(narrow, "wide", 2, 4)
+    gate = net.unary("hardsigmoid", wide, 4)
+    scaled = net.build.node("pd_op.multiply", {"x": relu, "y": gate}, {"out": (-1, 4, 8, 8)})
+    view = net.view(net.unary("relu", net.conv(scaled, "last", 4, 4), 4))
+    sites = sites_of(view)
+    activations = {site.value: site.grid for site in sites.values() if not site.is_weight}
+    assert activations == {
+        "image": INT8,
+        **dict.fromkeys((relu, pooled, narrow), UINT8),
+        wide: INT8,
+        scaled: UINT8,
+    }
+    assert set(reasons_of(view)) == {"hardsigmoid_0", "multiply_0", "conv2d_3"}
+
+
+def test_a_shortcut_that_picks_pixels_and_adds_zeros_shares_the_scale_of_what_it_took() -> None:
+    net = Net()
+    relu = net.unary("relu", net.conv(net.image, "first", 3, 4), 4)
+    short = net.pad(net.unary("strided_slice", relu, 4, axes=(2, 3)), 4)
+    view = net.view(net.add(net.conv(relu, "second", 4, 8), short, 8))
+    sites = sites_of(view)
+    assert sites[short].like == relu
+    assert sites[short].grid == sites[relu].grid == UINT8
+
+
+def test_a_shortcut_that_adds_other_numbers_has_a_scale_of_its_own() -> None:
+    net = Net()
+    relu = net.unary("relu", net.conv(net.image, "first", 3, 4), 4)
+    short = net.pad(relu, 4, value=9.0)
+    view = net.view(net.add(net.conv(relu, "second", 4, 8), short, 8))
+    assert sites_of(view)[short].like is None
+    assert reasons_of(view)["pad_0"] == "op-runs-in-float"
+
+
 def test_an_average_has_a_scale_of_its_own() -> None:
     net = Net()
     relu = net.unary("relu", net.conv(net.image, "first", 3, 4), 4)

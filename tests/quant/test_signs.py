@@ -33,6 +33,21 @@ def test_some_ops_pass_the_sign_on(op: str) -> None:
     assert known(net, net.unary(op, relu, 3), net.unary(op, net.image, 3)) == [True, False]
 
 
+def test_padding_passes_the_sign_on_where_it_fills_in_zeros() -> None:
+    net = Net()
+    relu = net.unary("relu", net.image, 3)
+    assert known(net, net.pad(relu, 3), net.pad(relu, 3, value=-1.0), net.pad(net.image, 3)) == [
+        True,
+        False,
+        False,
+    ]
+    pictures = [
+        net.unary("pad3d", relu, 3, mode=mode, pad_value=value)
+        for mode, value in (("constant", 0.0), ("constant", -1.0), ("reflect", -1.0))
+    ]
+    assert known(net, *pictures) == [True, False, True]
+
+
 def test_a_sum_is_nonnegative_only_when_both_sides_are() -> None:
     net = Net()
     relu = net.unary("relu", net.image, 3)

@@ -281,7 +281,7 @@ def test_a_program_comes_back_from_its_file(tmp_path: Path) -> None:
 def test_what_paddle_refuses_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text('{"base_code": {"magic": "pir", "version": 1}, "program": {}}')
     with pytest.raises(
-        NotAModel, match=r"m.json is not a Paddle 3 model: Paddle refuses its program: "
+        NotAModel, match=r"m.json is not a Paddle model: Paddle refuses its program: "
     ) as caught:
         read_program(tmp_path / "m.json")
     assert "\n" not in str(caught.value)

@@ -71,6 +71,11 @@ class Draft:
         """Writes the ONNX node that makes `out`, by default the node's result."""
         self._append(op_type, node.id, inputs, self.name(out or node.out), attrs)
 
+    def put_all(self, op_type: str, node: Node, inputs: Sequence[str], **attrs: Any) -> None:
+        """Writes the ONNX node that makes all results of a node, in their order."""
+        outs = [self.name(value_id) for _, value_id in node.outputs]
+        self.nodes.append(helper.make_node(op_type, list(inputs), outs, name=node.id, **attrs))
+
     def put_step(self, op_type: str, node: Node, part: str, inputs: Sequence[str], **attrs: Any) -> str:
         """Writes a node on the way to this node's result; gives the name of what it makes."""
         name = self.fresh(f"{node.id}:{part}")
@@ -122,6 +127,17 @@ class Draft:
     def merge(self, node: Node) -> None:
         """Marks a node as written within another."""
         self._merged.add(node.id)
+
+    def drop_unread(self) -> None:
+        """Takes out the nodes that no output needs, as emitters may have done without what they made."""
+        read = {name for name, _ in self.view.outputs}
+        kept: list[onnx.NodeProto] = []
+        for node in reversed(self.nodes):
+            if read.intersection(node.output):
+                kept.append(node)
+                read.update(node.input)
+        self.nodes = kept[::-1]
+        self.initializers = {name: array for name, array in self.initializers.items() if name in read}
 
     def is_merged(self, node: Node) -> bool:
         """Whether a node was written within another."""

@@ -20,13 +20,15 @@ class Emitter:
     """Writes the nodes of one Paddle operator into a draft.
 
     `passes` gives the operand that a node hands through unchanged, if it does nothing; such a node
-    is not written. `doc` says what the operator becomes.
+    is not written. `gives_all` says that results other than the first can be read as well. `doc` says what
+    the operator becomes.
     """
 
     name: str
     doc: str
     emit: Callable[[Draft, Node], None]
     passes: Callable[[Constants, Node], str | None] = _never
+    gives_all: bool = False
 
 
 EMITTERS: Shelf[Emitter] = Shelf("onnx emitter", "spokeshave.engines.onnx", instances(Emitter))

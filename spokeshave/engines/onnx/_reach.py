@@ -83,7 +83,8 @@ class _Walk:
 
 
 def _refuse_side_result(node: Node, value_id: str) -> None:
-    if node.op in EMITTERS and value_id != node.out:
+    emitter = EMITTERS.get(node.op)
+    if emitter is not None and not emitter.gives_all and value_id != node.out:
         result = next(name for name, made in node.outputs if made == value_id)
         raise ResultNotExportable(node=node.id, op=node.op, result=result)
 

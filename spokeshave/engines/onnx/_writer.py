@@ -48,6 +48,7 @@ def to_onnx(view: GraphView, weights: Mapping[str, Array], *, name: str = "model
         if not draft.is_merged(node):
             _put(draft, node)
     _put_outputs(draft)
+    draft.drop_unread()
     return Written(assemble(draft, name), tuple(draft.reasons))
 
 

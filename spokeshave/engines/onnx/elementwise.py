@@ -1,23 +1,64 @@
-"""Sums, products, scalings, and dropout in test mode."""
+"""Arithmetic on each element or each pair, and dropout in test mode."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from spokeshave.engines.onnx._constants import Array, Constants, at, numpy_dtype
 from spokeshave.engines.onnx._draft import Draft
 from spokeshave.engines.onnx._emitter import Emitter
-from spokeshave.errors.engines import TrainingNotExportable
+from spokeshave.errors.engines import DtypeNotExportable, TrainingNotExportable
 from spokeshave.graph import Node
 from spokeshave.ops import elementwise
 
 
-def _add(draft: Draft, node: Node) -> None:
-    draft.put("Add", node, [draft.read(at(node, side)) for side in ("x", "y")])
+def _pairwise(op_type: str) -> Callable[[Draft, Node], None]:
+    """Writes a node of two operands as the one ONNX operator that does the same; both broadcast alike."""
+
+    def emit(draft: Draft, node: Node) -> None:
+        draft.put(op_type, node, [draft.read(at(node, side)) for side in ("x", "y")])
+
+    return emit
 
 
-def _multiply(draft: Draft, node: Node) -> None:
-    draft.put("Mul", node, [draft.read(at(node, side)) for side in ("x", "y")])
+def _each(op_type: str) -> Callable[[Draft, Node], None]:
+    """Writes a node of one operand as the one ONNX operator that does the same."""
+
+    def emit(draft: Draft, node: Node) -> None:
+        draft.put(op_type, node, [draft.read(at(node, "x"))])
+
+    return emit
+
+
+def _divide(draft: Draft, node: Node) -> None:
+    # ONNX rounds the quotient of integers towards zero; Paddle gives it as a float, or rounds it otherwise.
+    dtype = draft.view.value(at(node, "x")).dtype
+    if not dtype.startswith("float"):
+        raise DtypeNotExportable(value=at(node, "x"), dtype=f"{dtype} in a division")
+    _pairwise("Div")(draft, node)
+
+
+def _round(draft: Draft, node: Node) -> None:
+    x, factor = at(node, "x"), 10.0 ** node.attrs.get("decimals", 0)
+    if factor == 1:
+        _each("Round")(draft, node)
+        return
+    stored = _stored(draft, node, "factor", np.array(factor, numpy_dtype(draft.view.value(x))))
+    wide = draft.put_step("Mul", node, "wide", [draft.read(x), stored])
+    whole = draft.put_step("Round", node, "whole", [wide])
+    draft.put("Div", node, [whole, stored])
+
+
+def _clip(draft: Draft, node: Node) -> None:
+    x = at(node, "x")
+    dtype = numpy_dtype(draft.view.value(x))
+    ends = [
+        _stored(draft, node, end, np.array(draft.constants.number(node, end), dtype))
+        for end in ("min", "max")
+    ]
+    draft.put("Clip", node, [draft.read(x), *ends])
 
 
 def _scale(draft: Draft, node: Node) -> None:
@@ -62,8 +103,20 @@ def _stored(draft: Draft, node: Node, part: str, number: Array) -> str:
     return draft.initializer(f"{node.id}:{part}_value", number)
 
 
-ADD = Emitter(elementwise.ADD.name, "Add, unless it is the bias of the node before it.", _add)
-MULTIPLY = Emitter(elementwise.MULTIPLY.name, "Mul, unless it is the last step of a quantizer.", _multiply)
+ADD = Emitter(elementwise.ADD.name, "Add, unless it is the bias of the node before it.", _pairwise("Add"))
+SUBTRACT = Emitter(elementwise.SUBTRACT.name, "Sub.", _pairwise("Sub"))
+MULTIPLY = Emitter(
+    elementwise.MULTIPLY.name, "Mul, unless it is the last step of a quantizer.", _pairwise("Mul")
+)
+DIVIDE = Emitter(
+    elementwise.DIVIDE.name, "Div of floats, unless it is the first step of a quantizer.", _divide
+)
+MAXIMUM = Emitter(elementwise.MAXIMUM.name, "Max.", _pairwise("Max"))
+MINIMUM = Emitter(elementwise.MINIMUM.name, "Min.", _pairwise("Min"))
+ELEMENTWISE_POW = Emitter(elementwise.ELEMENTWISE_POW.name, "Pow.", _pairwise("Pow"))
+ABS = Emitter(elementwise.ABS.name, "Abs.", _each("Abs"))
+ROUND = Emitter(elementwise.ROUND.name, "Round, between Mul and Div where decimals are kept.", _round)
+CLIP = Emitter(elementwise.CLIP.name, "Clip, between bounds that are constants.", _clip)
 SCALE = Emitter(
     elementwise.SCALE.name, "Mul and Add, each only where it changes something.", _scale, _passed_by_scale
 )

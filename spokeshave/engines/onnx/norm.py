@@ -21,3 +21,4 @@ def _batch_norm(draft: Draft, node: Node) -> None:
 
 
 BATCH_NORM = Emitter(norm.BATCH_NORM.name, "BatchNormalization, in test mode only.", _batch_norm)
+SYNC_BATCH_NORM = Emitter(norm.SYNC_BATCH_NORM.name, "BatchNormalization, in test mode only.", _batch_norm)

@@ -22,6 +22,10 @@ def _pool(draft: Draft, node: Node) -> None:
     if _is_global(draft, node):
         draft.put(GLOBAL[kind], node, [draft.read(x)])
         return
+    if node.attrs.get("adaptive"):
+        window = _even_parts(draft, node, x)
+        draft.put(WINDOWED[kind], node, [draft.read(x)], kernel_shape=window, strides=window)
+        return
     window = draft.constants.integers(node, "kernel_size")
     pads = pads_of(draft.view, node, x, window)
     _refuse_other_counts(node, kind, pads)
@@ -34,10 +38,15 @@ def _is_global(draft: Draft, node: Node) -> bool:
         return True
     if not node.attrs.get("adaptive"):
         return False
-    sizes = draft.constants.integers(node, "kernel_size")
-    if any(size != 1 for size in sizes):
-        raise _refusal(node, f"adaptive pooling to {list(sizes)}; ONNX has 1x1 only")
-    return True
+    return all(size == 1 for size in draft.constants.integers(node, "kernel_size"))
+
+
+def _even_parts(draft: Draft, node: Node, x: str) -> tuple[int, ...]:
+    """The window of an adaptive pooling whose parts are all alike; ONNX has windows of one size only."""
+    parts, sizes = draft.constants.integers(node, "kernel_size"), draft.view.value(x).shape[HEIGHT:]
+    if any(size < 0 or size % count for size, count in zip(sizes, parts)):
+        raise _refusal(node, f"adaptive pooling of {list(sizes)} to {list(parts)}, which are no even parts")
+    return tuple(size // count for size, count in zip(sizes, parts))
 
 
 def _attrs(node: Node, kind: str, window: tuple[int, ...], pads: Pads | None) -> dict[str, Any]:

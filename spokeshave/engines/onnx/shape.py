@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+from onnx import helper
 
-from spokeshave.engines.onnx._constants import Constants, at
+from spokeshave.engines.onnx._constants import Constants, at, numpy_dtype
 from spokeshave.engines.onnx._draft import Draft
 from spokeshave.engines.onnx._emitter import Emitter
+from spokeshave.engines.onnx._sizes import Size, SizeOf, joined_sizes, read_sizes
+from spokeshave.engines.onnx.pad import put_pad_around
 from spokeshave.errors.engines import DimensionsUnknown
 from spokeshave.graph import Node
 from spokeshave.ops import shape
 
 
 def _reshape(draft: Draft, node: Node) -> None:
-    # Zero keeps and -1 infers a dimension, in Paddle as in ONNX.
-    target = draft.constants.of(node, "shape").astype(np.int64).reshape(-1)
-    stored = draft.initializer(at(node, "shape"), target)
-    draft.put("Reshape", node, [draft.read(at(node, "x")), stored])
+    known = joined_sizes(draft.constants, node.operands("shape"))
+    target = _numbers(draft, node, known) if known else None
+    if target is None:
+        wanted = read_sizes(draft, node, "shape")
+    else:
+        parts = node.operands("shape")
+        name = parts[0] if len(parts) == 1 else f"{node.id}:shape"
+        wanted = draft.initializer(name, np.array(target, np.int64))
+    draft.put("Reshape", node, [draft.read(at(node, "x")), wanted])
+
+
+def _numbers(draft: Draft, node: Node, sizes: tuple[Size, ...]) -> tuple[int, ...] | None:
+    """The shape as numbers, where zero keeps and -1 infers a dimension; None where that cannot say it."""
+    kept = draft.survey.root(at(node, "x"))
+    target = [0 if _is_kept(draft, size, i, kept) else size for i, size in enumerate(sizes)]
+    others = [i for i, size in enumerate(target) if isinstance(size, SizeOf)]
+    if len(others) > 1 or (others and -1 in target):
+        return None
+    return tuple(-1 if isinstance(size, SizeOf) else size for size in target)
+
+
+def _is_kept(draft: Draft, size: Size, place: int, kept: str) -> bool:
+    """Whether a size is that of the value that is reshaped, at its own place."""
+    return isinstance(size, SizeOf) and size.axis == place and draft.survey.root(size.value) == kept
 
 
 def _transpose(draft: Draft, node: Node) -> None:
@@ -39,6 +63,79 @@ def _flatten(draft: Draft, node: Node) -> None:
         return
     target = np.array(_flat_shape(node, sizes, start, stop), np.int64)
     draft.put("Reshape", node, [draft.read(x), draft.initializer(f"{node.id}:shape", target)])
+
+
+def _squeeze(draft: Draft, node: Node) -> None:
+    x = at(node, "x")
+    sizes = draft.view.value(x).shape
+    given = [n % len(sizes) for n in draft.constants.integers(node, "axis")] if sizes else []
+    # Paddle passes over axes that are not of length one. An open one stays, as the program's shapes say.
+    axes = sorted({n for n in (given or range(len(sizes))) if sizes[n] == 1})
+    if len(sizes) - len(axes) != len(draft.view.value(node.out).shape):
+        raise DimensionsUnknown(node=node.id, op=node.op, shape=str(list(sizes)))
+    draft.put("Squeeze", node, [draft.read(x), _axes(draft, node, axes)])
+
+
+def _passed_by_squeeze(constants: Constants, node: Node) -> str | None:
+    x = at(node, "x")
+    ranks = [len(constants.view.value(value_id).shape) for value_id in (x, node.out)]
+    return x if ranks[0] == ranks[1] else None
+
+
+def _unsqueeze(draft: Draft, node: Node) -> None:
+    x = at(node, "x")
+    rank = len(draft.view.value(x).shape)
+    axes: list[int] = []
+    # One after the other in Paddle: each moves those that stand behind it. In ONNX all at once.
+    for axis in draft.constants.integers(node, "axis"):
+        place = axis % (rank + len(axes) + 1)
+        axes = [n + (n >= place) for n in axes] + [place]
+    if len(axes) == 1 and put_pad_around(draft, node, axes[0]):
+        return
+    draft.put("Unsqueeze", node, [draft.read(x), _axes(draft, node, sorted(axes))])
+
+
+def _stack(draft: Draft, node: Node) -> None:
+    axis = node.attrs["axis"] % len(draft.view.value(node.out).shape)
+    axes = _axes(draft, node, [axis])
+    parts = [
+        draft.put_step("Unsqueeze", node, f"part_{i}", [draft.read(x), axes])
+        for i, x in enumerate(node.operands("x"))
+    ]
+    draft.put("Concat", node, parts, axis=axis)
+
+
+def _axes(draft: Draft, node: Node, axes: Sequence[int]) -> str:
+    return draft.initializer(f"{node.id}:axes", np.array(axes, np.int64))
+
+
+def _cast(draft: Draft, node: Node) -> None:
+    wanted = helper.np_dtype_to_tensor_dtype(numpy_dtype(draft.view.value(node.out)))
+    draft.put("Cast", node, [draft.read(at(node, "x"))], to=wanted)
+
+
+def _passed_by_cast(constants: Constants, node: Node) -> str | None:
+    x = at(node, "x")
+    dtypes = {constants.view.value(value_id).dtype for value_id in (x, node.out)}
+    return x if len(dtypes) == 1 else None
+
+
+def _passed_by_assign(constants: Constants, node: Node) -> str | None:
+    return at(node, "x")
+
+
+def _copy(draft: Draft, node: Node) -> None:
+    draft.put("Identity", node, [draft.read(at(node, "x"))])
+
+
+def _shape(draft: Draft, node: Node) -> None:
+    x = draft.read(at(node, "input"))
+    wanted = numpy_dtype(draft.view.value(node.out))
+    if wanted == np.int64:
+        draft.put("Shape", node, [x])
+        return
+    wide = draft.put_step("Shape", node, "wide", [x])
+    draft.put("Cast", node, [wide], to=helper.np_dtype_to_tensor_dtype(wanted))
 
 
 def _passed_by_flatten(constants: Constants, node: Node) -> str | None:
@@ -63,7 +160,11 @@ def _flat_shape(node: Node, sizes: tuple[int, ...], start: int, stop: int) -> tu
     return (0,) * start + target
 
 
-RESHAPE = Emitter(shape.RESHAPE.name, "Reshape, to a shape that is a constant.", _reshape)
+RESHAPE = Emitter(
+    shape.RESHAPE.name,
+    "Reshape; to a stored shape where numbers can say it, so that any batch fits.",
+    _reshape,
+)
 TRANSPOSE = Emitter(shape.TRANSPOSE.name, "Transpose.", _transpose)
 CONCAT = Emitter(shape.CONCAT.name, "Concat.", _concat)
 FLATTEN = Emitter(
@@ -72,3 +173,12 @@ FLATTEN = Emitter(
     _flatten,
     _passed_by_flatten,
 )
+SQUEEZE = Emitter(
+    shape.SQUEEZE.name, "Squeeze of the axes that have length one.", _squeeze, _passed_by_squeeze
+)
+UNSQUEEZE = Emitter(shape.UNSQUEEZE.name, "Unsqueeze; nothing before the padding of a picture.", _unsqueeze)
+STACK = Emitter(shape.STACK.name, "Unsqueeze and Concat.", _stack)
+CAST = Emitter(shape.CAST.name, "Cast.", _cast, _passed_by_cast)
+ASSIGN = Emitter(shape.ASSIGN.name, "Nothing.", _copy, _passed_by_assign)
+SHAPE = Emitter(shape.SHAPE.name, "Shape, and Cast to the type that is asked for.", _shape)
+SHAPE64 = Emitter(shape.SHAPE64.name, "Shape.", _shape)

@@ -1,0 +1,218 @@
+"""Programs of Paddle 2 and fluid in the operators that Paddle 3 translates right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from spokeshave.seams.old_programs import (
+    TENSOR,
+    OldAttribute,
+    OldBlock,
+    OldOp,
+    OldProgram,
+    OldVariable,
+    dtype_number,
+    signature,
+)
+
+# What Paddle writes where a gradient op has no value to read; elsewhere it stands for absence.
+_NOBODY = "@EMPTY@"
+# Ops of fluid, and the ones that took their place: the same arguments, and the shape of `X` as an output.
+_WITH_SHAPE = {
+    "reshape": "reshape2",
+    "transpose": "transpose2",
+    "squeeze": "squeeze2",
+    "unsqueeze": "unsqueeze2",
+    "flatten": "flatten2",
+}
+
+Variables = Mapping[str, OldVariable]
+
+
+def respelt(program: OldProgram, stored: Mapping[str, str]) -> OldProgram:
+    """The same computation, in operators that come out right when they are translated.
+
+    `stored` are the element types that parameters have in their file, where these are not as declared.
+    Every op gets the outputs that only gradients read and that were cut off with them: a translated
+    dropout without its mask ends the process when it is differentiated. A variable of the main block is
+    made once, and a parameter is changed by ops only that read it, too.
+    """
+    inner = frozenset(_made_inside(program))
+    blocks: list[OldBlock] = []
+    scopes: dict[int, Variables] = {-1: {}}
+    renamed: dict[str, str] = {}
+    for block in (_with_types(b, stored) for b in program.blocks):
+        known = {**scopes[block.parent], **{v.name: v for v in block.variables}}
+        writer = _Writer(known, block.number, renamed, inner)
+        for op in block.ops:
+            writer.write(op)
+        scopes[block.number] = known
+        blocks.append(replace(block, variables=(*block.variables, *writer.variables), ops=tuple(writer.ops)))
+    return replace(program, blocks=tuple(blocks))
+
+
+def _made_inside(program: OldProgram) -> Iterable[str]:
+    """Variables that branches and loops write, which are the same inside and outside."""
+    holders = (op for block in program.blocks for op in block.ops if _holds_block(op))
+    inner = (op for block in program.blocks[1:] for op in block.ops)
+    return (name for op in chain(holders, inner) for name in op.makes)
+
+
+def _holds_block(op: OldOp) -> bool:
+    return any(attribute.kind in ("BLOCK", "BLOCKS") for attribute in op.attributes.values())
+
+
+def _with_types(block: OldBlock, stored: Mapping[str, str]) -> OldBlock:
+    variables = tuple(replace(v, dtype=stored.get(v.name, v.dtype)) for v in block.variables)
+    return replace(block, variables=variables)
+
+
+class _Writer:
+    """Writes the ops of a block anew, with the variables that they need beside those that are there."""
+
+    def __init__(self, known: Variables, block: int, renamed: dict[str, str], inner: Collection[str]) -> None:
+        self._known, self._block = dict(known), block
+        self._renamed, self._inner = renamed, inner
+        self._made: set[str] = set()
+        self.variables: list[OldVariable] = []
+        self.ops: list[OldOp] = []
+
+    def write(self, op: OldOp) -> None:
+        """Writes an op of the program."""
+        kept = set(op.reads) | {name for name in op.makes if not self._is_made_anew(name)}
+        op = replace(op, inputs=_mapped(op.inputs, self._renamed))
+        fresh = {
+            name: self.new(name) for name in op.makes if name not in kept or self._is_passed_on(name, op)
+        }
+        self._renamed.update(fresh)
+        op = replace(op, outputs=_mapped(op.outputs, fresh))
+        self._made.update(op.makes)
+        spell = _SPELLINGS.get(op.type)
+        for written in spell(self, op) if spell else [op]:
+            self.ops.append(self._whole(written))
+
+    def variable(self, name: str) -> OldVariable:
+        """The variable of that name."""
+        return self._known[name]
+
+    def new(self, like: str, **changed: Any) -> str:
+        """The name of a new variable, which is like a known one but for what is said."""
+        name = f"{like}@{self._block}.{len(self.variables)}"
+        variable = replace(self._known[like], name=name, is_persistable=False, **changed)
+        self.variables.append(variable)
+        self._known[name] = variable
+        return name
+
+    def stands_for(self, old: str, new: str) -> None:
+        """From here on the new variable is read where the old one was."""
+        self._renamed.update({name: new for name, now in self._renamed.items() if now == old})
+        self._renamed[old] = new
+
+    def _is_made_anew(self, name: str) -> bool:
+        """Whether a variable has a value already, which the one that an op makes replaces."""
+        variable = self._known[name]
+        replaced = variable.is_persistable or name in self._made
+        return replaced and variable.kind == TENSOR and not self._block and name not in self._inner
+
+    def _is_passed_on(self, name: str, op: OldOp) -> bool:
+        """Whether an op replaces a variable that it reads and that is not kept from run to run."""
+        return self._is_made_anew(name) and not self._known[name].is_persistable
+
+    def _whole(self, op: OldOp) -> OldOp:
+        """The op with a variable for every output that it must have."""
+        known = signature(op.type)
+        slots = () if known is None else known.outputs.values()
+        absent = [
+            s.name for s in slots if not s.may_be_absent and not s.is_list and not op.outputs.get(s.name)
+        ]
+        like = next(iter((*op.makes, *op.reads)), None)
+        made = {name: (self.new(like),) for name in absent if like is not None}
+        return replace(op, outputs={**op.outputs, **made})
+
+
+def _mapped(slots: Mapping[str, tuple[str, ...]], names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    return {slot: tuple(names.get(a, a) for a in given if a != _NOBODY) for slot, given in slots.items()}
+
+
+def _mul(writer: _Writer, op: OldOp) -> list[OldOp]:
+    """`mul` takes the axes of `X` and of `Y` together into two each; Paddle translates it for fixed sizes."""
+    (x,), (y,) = op.inputs["X"], op.inputs["Y"]
+    x_axes, y_axes = op.told("x_num_col_dims", 1), op.told("y_num_col_dims", 1)
+    rank = len(writer.variable(x).shape)
+    if len(writer.variable(y).shape) != 2 or y_axes != 1 or not 0 < x_axes < rank:
+        return [op]
+    if x_axes == rank - 1:
+        return [_like(op, "matmul_v2", {"X": (x,), "Y": (y,)})]
+    told = {"start_axis": OldAttribute("INT", x_axes), "stop_axis": OldAttribute("INT", -1)}
+    flat = writer.new(x)
+    flatten = OldOp("flatten_contiguous_range", {"X": (x,)}, {"Out": (flat,)}, told)
+    return [flatten, _like(op, "matmul_v2", {"X": (flat,), "Y": (y,)})]
+
+
+def _lookup(writer: _Writer, op: OldOp) -> list[OldOp]:
+    """`lookup_table` wants a last axis of length 1 behind the numbers that it looks up, the later op none."""
+    (ids,) = op.inputs["Ids"]
+    out = writer.new(ids)
+    told = {"axes": OldAttribute("INTS", (-1,))}
+    squeeze = OldOp("squeeze2", {"X": (ids,)}, {"Out": (out,)}, told)
+    return [squeeze, _like(op, "lookup_table_v2", {**op.inputs, "Ids": (out,)})]
+
+
+def _quantize(writer: _Writer, op: OldOp) -> list[OldOp]:
+    """An observer lets everything through; after training it has nothing left to do."""
+    if not op.told("only_observer", False):
+        return [op]
+    (x,), (y,) = op.inputs["X"], op.outputs["Y"]
+    writer.stands_for(y, x)
+    return []
+
+
+def _dequantize(writer: _Writer, op: OldOp) -> list[OldOp]:
+    """`x * scale / qmax`, in plain ops: Paddle 3 runs a translated `dequantize_linear` as if it quantized."""
+    if op.told("only_observer", False):
+        return _quantize(writer, op)
+    (x,), (y,), (scale,) = op.inputs["X"], op.outputs["Y"], op.inputs["Scale"]
+    dtype = writer.variable(scale).dtype
+    written = []
+    if writer.variable(x).dtype != dtype:
+        cast = writer.new(x, dtype=dtype)
+        numbers = {"in_dtype": writer.variable(x).dtype, "out_dtype": dtype}
+        told = {name: OldAttribute("INT", dtype_number(value)) for name, value in numbers.items()}
+        written.append(OldOp("cast", {"X": (x,)}, {"Out": (cast,)}, told))
+        x = cast
+    axis = {"axis": OldAttribute("INT", op.told("quant_axis", -1))}
+    largest, scaled = writer.new(scale, shape=(1,)), writer.new(y)
+    filled = {
+        "shape": OldAttribute("LONGS", (1,)),
+        "dtype": OldAttribute("INT", dtype_number(dtype)),
+        "value": OldAttribute("FLOAT", float(op.told("qmax", 127))),
+    }
+    return [
+        *written,
+        OldOp("fill_constant", {}, {"Out": (largest,)}, filled),
+        OldOp("elementwise_mul", {"X": (x,), "Y": (scale,)}, {"Out": (scaled,)}, axis),
+        OldOp("elementwise_div", {"X": (scaled,), "Y": (largest,)}, {"Out": (y,)}),
+    ]
+
+
+def _with_shape(writer: _Writer, op: OldOp) -> list[OldOp]:
+    return [_like(op, _WITH_SHAPE[op.type], op.inputs)]
+
+
+def _like(op: OldOp, type_name: str, inputs: Mapping[str, tuple[str, ...]]) -> OldOp:
+    """An op of another type with what it is told and knows of; the outputs stay."""
+    known = signature(type_name)
+    told = {} if known is None else {n: a for n, a in op.attributes.items() if n in known.attributes}
+    return replace(op, type=type_name, inputs=inputs, attributes=told)
+
+
+_SPELLINGS: Mapping[str, Callable[[_Writer, OldOp], list[OldOp]]] = {
+    "mul": _mul,
+    "lookup_table": _lookup,
+    "quantize_linear": _quantize,
+    "dequantize_linear": _dequantize,
+    **dict.fromkeys(_WITH_SHAPE, _with_shape),
+}
