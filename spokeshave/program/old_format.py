@@ -26,6 +26,7 @@ from spokeshave.seams.old_programs import (
     set_trainable,
     translate,
 )
+from spokeshave.seams.rehearsal import fate_of
 
 # Inputs through which ops that quantize read numbers of the net; all their others are scales.
 _NUMBERS = frozenset({"X", "Input"})
@@ -93,8 +94,13 @@ def to_pir(old: OldProgram, path: str, stored: Mapping[str, str]) -> Translated:
 
     `stored` are the element types that parameters have in their file, where these are not as declared.
     """
+    spelt = respelt(old, stored)
+    # Some of Paddle's rules for shapes take any arguments for right, and end the process on wrong ones.
+    fate = fate_of(lambda: translate(spelt))
+    if fate:
+        raise OperatorNotServed(path=path, detail=f"translating it ends the process ({fate}).")
     try:
-        program, values = translate(respelt(old, stored))
+        program, values = translate(spelt)
     except (*REFUSALS, SystemError) as error:
         raise OperatorNotServed(path=path, detail=words_of(error)) from error
     # The values that were fed are gone with the ops that fed them.
