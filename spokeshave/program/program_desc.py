@@ -215,3 +215,15 @@ def _faults_of_counts(op: OldOp) -> Iterator[str]:
         wanted = op.told("num", 0) or len(op.told("sections", ()))
         if wanted != len(op.outputs.get("Out", ())):
             yield f"splits into {wanted} and gives {len(op.outputs.get('Out', ()))}"
+    if op.type == "slice":
+        yield from _faults_of_slice(op)
+
+
+def _faults_of_slice(op: OldOp) -> Iterator[str]:
+    """Where a slice begins and ends is one number for each axis, unless a tensor says it."""
+    axes = len(op.told("axes", ()))
+    for told, tensor in (("starts", "StartsTensor"), ("ends", "EndsTensor")):
+        if not op.inputs.get(tensor) and len(op.told(told, ())) != axes:
+            yield f"has {len(op.told(told, ()))} {told} for {axes} axes"
+    if len(op.told("infer_flags", ())) not in (0, axes):
+        yield f"has {len(op.told('infer_flags', ()))} flags for {axes} axes"

@@ -75,7 +75,7 @@ def old_world(scope: Any) -> Iterator[None]:
 
 
 def built_old(build: Build, seed: int = 0) -> Old:
-    """An old program from a function that gives its feeds and fetches, with numbers that differ everywhere."""
+    """An old program from what builds feeds and fetches, with numbers that differ everywhere."""
     scope = static.Scope()
     with old_world(scope), unique_name.guard():
         program, startup = static.Program(), static.Program()

@@ -22,13 +22,13 @@ from old_models import (
     op_of,
     small_net,
 )
-from paddle import inference, static
+from paddle import static
 from program_nets import dynamic_mode, pictures
 
 from spokeshave.graph import diff
 from spokeshave.program import PASSES, Model, load, rewrite, save
 from spokeshave.program.loading import find_files
-from spokeshave.seams import building, static_mode
+from spokeshave.seams import static_mode
 
 pytest_plugins = ["program_nets", "old_models"]
 pytestmark = pytest.mark.usefixtures("in_dynamic_mode")

@@ -76,8 +76,8 @@ def with_op(program: OldProgram, type_name: str, **changed: Any) -> OldProgram:
     return main_edited(program, ops=tuple(ops))
 
 
-def with_variable(program: OldProgram, name: str, **changed: Any) -> OldProgram:
-    variables = (replace(v, **changed) if v.name == name else v for v in program.blocks[0].variables)
+def with_variable(program: OldProgram, which: str, **changed: Any) -> OldProgram:
+    variables = (replace(v, **changed) if v.name == which else v for v in program.blocks[0].variables)
     return main_edited(program, variables=tuple(variables))
 
 
@@ -125,8 +125,8 @@ def test_shapes_can_be_given_to_old_programs_only(old: Path) -> None:
         load(old, input_shapes={"y": (1, *SHAPE)})
     with pytest.raises(NotAModel, match=r"'x' has the shape \[-7\]"):
         load(old, input_shapes={"x": (-7,)})
-    with pytest.raises(OperatorNotServed, match="m.pdmodel cannot become"):
-        load(old, input_shapes={"x": (-1, 3, 8, 8)})
+    with pytest.raises(OperatorNotServed, match=r"m\.pdmodel cannot become"):
+        load(old, input_shapes={"x": (-1, 2, 8)})
     save(load(old), old.with_name("new"))
     with pytest.raises(InputShapesFixed, match=r"new\.json"):
         load(old.with_name("new"), input_shapes={"x": (1, *SHAPE)})
@@ -145,7 +145,9 @@ def test_a_truncated_old_program_is_told(old: Path, part: float) -> None:
 
 def test_a_custom_op_is_named(old: Path) -> None:
     edited(old, lambda p: with_op(p, "relu", type="relu_of_tomorrow"))
-    with pytest.raises(UnknownOperator, match=r"m\.pdmodel has .* not know: relu_of_tomorrow.*relu"):
+    with pytest.raises(
+        UnknownOperator, match=r"m\.pdmodel has operators .* not know: relu_of_tomorrow\. Nearest"
+    ):
         load(old)
 
 
@@ -185,10 +187,9 @@ def _inner(op: str, **attributes: OldAttribute) -> Edit:
 
 
 def _in_itself(program: OldProgram) -> OldProgram:
-    block = replace(program.blocks[0], number=1, parent=0)
+    block = OldBlock(1, 0, (), ())
     loop = OldOp("while", {}, {}, {"sub_block": OldAttribute("BLOCK", 1)})
-    main = replace(program.blocks[0], ops=(*program.blocks[0].ops, loop, loop))
-    return OldProgram((main, block))
+    return OldProgram((main_edited(program, ops=(*program.blocks[0].ops, loop, loop)).blocks[0], block))
 
 
 def _nowhere(program: OldProgram) -> OldProgram:
@@ -218,7 +219,7 @@ def _splits_wrong(program: OldProgram) -> OldProgram:
         (_twice, "is declared twice"),
         (_trains, "a program that trains"),
         (_updates, "a program that trains"),
-        (_in_itself, "holds block 1, which is not there or stands elsewhere"),
+        (_in_itself, "operator .*while"),
         (_nowhere, "block 0 is called 0 and lies in 3"),
         (_kept_inside, "'inner' is kept in a file, in block 1"),
         (_selects_one, "does not select between two"),
@@ -248,7 +249,7 @@ def test_an_old_program_that_would_end_the_process_is_refused(old: Path, edit: E
 def test_absurd_shapes_take_no_memory(old: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     edited(old, lambda p: with_variable(p, "conv2d_0.w_0", shape=(2**26, 2**26)))
-    with pytest.raises(WeightsDoNotFit, match="conv2d_0.w_0"):
+    with pytest.raises(WeightsDoNotFit, match=r"conv2d_0\.w_0"):
         load(old)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
 
@@ -283,7 +284,7 @@ def test_weights_of_another_old_model_are_told(old: Path) -> None:
         load(old)
     edited(old, lambda p: with_variable(p, "conv2d_0.w_0", shape=(4, 2, 3, 1)))
     file.write_bytes(text)
-    with pytest.raises(WeightsDoNotFit, match=r"'conv2d_0.w_0' should be float32\[4, 2, 3, 1\]"):
+    with pytest.raises(WeightsDoNotFit, match=r"'conv2d_0\.w_0' should be float32\[4, 2, 3, 1\]"):
         load(old)
 
 
