@@ -9,7 +9,7 @@ from spokeshave.errors.engines import InputUnknown
 from spokeshave.errors.formats import OperatorNotServed
 from spokeshave.errors.program import NotAModel
 from spokeshave.program.program_desc import check_old
-from spokeshave.program.respelling import respelt
+from spokeshave.program.respelling import in_todays_names, respelt
 from spokeshave.program.trodden import TRODDEN
 from spokeshave.program.weights import Declared, Leeway
 from spokeshave.registry import nearest
@@ -46,7 +46,7 @@ class Translated:
 def read_old(content: bytes, path: str) -> OldProgram:
     """The program of a `.pdmodel` or `__model__` file, checked; it is not yet Paddle's."""
     try:
-        program = parse_old(content)
+        program = in_todays_names(parse_old(content))
     except NotOld as error:
         raise NotAModel(path=path, found=f"no program of Paddle 2 either ({error})") from error
     check_old(program, path)

@@ -20,16 +20,26 @@ from spokeshave.seams.old_programs import (
 
 # What Paddle writes where a gradient op has no value to read; elsewhere it stands for absence.
 _NOBODY = "@EMPTY@"
-# Ops of fluid, and the ones that took their place: the same arguments, and the shape of `X` as an output.
-_WITH_SHAPE = {
+# Ops of fluid, and the ones that took their place with the same arguments.
+_SUCCESSORS = {
     "reshape": "reshape2",
     "transpose": "transpose2",
     "squeeze": "squeeze2",
     "unsqueeze": "unsqueeze2",
     "flatten": "flatten2",
+    "sync_batch_norm": "batch_norm",
 }
 
 Variables = Mapping[str, OldVariable]
+
+
+def in_todays_names(program: OldProgram) -> OldProgram:
+    """The program with ops that Paddle 3 does not know any more under the names of those it does."""
+    return replace(program, blocks=tuple(replace(b, ops=tuple(map(_renamed, b.ops))) for b in program.blocks))
+
+
+def _renamed(op: OldOp) -> OldOp:
+    return replace(op, type=_SUCCESSORS[op.type]) if op.type in _SUCCESSORS else op
 
 
 def respelt(program: OldProgram, stored: Mapping[str, str]) -> OldProgram:
@@ -137,6 +147,26 @@ def _mapped(slots: Mapping[str, tuple[str, ...]], names: Mapping[str, str]) -> d
     return {slot: tuple(names.get(a, a) for a in given if a != _NOBODY) for slot, given in slots.items()}
 
 
+def _flatten(writer: _Writer, op: OldOp) -> list[OldOp]:
+    """`flatten2` takes the axes before one together, and those from it on; Paddle 3 has one range at a time."""
+    (x,), (out,), axis = op.inputs["X"], op.outputs["Out"], op.told("axis", 1)
+    if axis < 1:
+        told = {"shape": OldAttribute("INTS", (1, -1))}
+        return [OldOp("reshape2", {"X": (x,)}, {"Out": (out,)}, told)]
+    written = []
+    if axis > 1:
+        front = writer.new(x)
+        written.append(_flat(x, front, 0, axis - 1))
+        x = front
+    return [*written, _flat(x, out, 1, -1)]
+
+
+def _flat(x: str, out: str, start: int, stop: int) -> OldOp:
+    """Takes a range of axes together."""
+    told = {"start_axis": OldAttribute("INT", start), "stop_axis": OldAttribute("INT", stop)}
+    return OldOp("flatten_contiguous_range", {"X": (x,)}, {"Out": (out,)}, told)
+
+
 def _mul(writer: _Writer, op: OldOp) -> list[OldOp]:
     """`mul` takes the axes of `X` and of `Y` together into two each; Paddle translates it for fixed sizes."""
     (x,), (y,) = op.inputs["X"], op.inputs["Y"]
@@ -146,10 +176,8 @@ def _mul(writer: _Writer, op: OldOp) -> list[OldOp]:
         return [op]
     if x_axes == rank - 1:
         return [_like(op, "matmul_v2", {"X": (x,), "Y": (y,)})]
-    told = {"start_axis": OldAttribute("INT", x_axes), "stop_axis": OldAttribute("INT", -1)}
     flat = writer.new(x)
-    flatten = OldOp("flatten_contiguous_range", {"X": (x,)}, {"Out": (flat,)}, told)
-    return [flatten, _like(op, "matmul_v2", {"X": (flat,), "Y": (y,)})]
+    return [_flat(x, flat, x_axes, -1), _like(op, "matmul_v2", {"X": (flat,), "Y": (y,)})]
 
 
 def _lookup(writer: _Writer, op: OldOp) -> list[OldOp]:
@@ -198,10 +226,6 @@ def _dequantize(writer: _Writer, op: OldOp) -> list[OldOp]:
     ]
 
 
-def _with_shape(writer: _Writer, op: OldOp) -> list[OldOp]:
-    return [_like(op, _WITH_SHAPE[op.type], op.inputs)]
-
-
 def _like(op: OldOp, type_name: str, inputs: Mapping[str, tuple[str, ...]]) -> OldOp:
     """An op of another type with what it is told and knows of; the outputs stay."""
     known = signature(type_name)
@@ -210,9 +234,9 @@ def _like(op: OldOp, type_name: str, inputs: Mapping[str, tuple[str, ...]]) -> O
 
 
 _SPELLINGS: Mapping[str, Callable[[_Writer, OldOp], list[OldOp]]] = {
+    "flatten2": _flatten,
     "mul": _mul,
     "lookup_table": _lookup,
     "quantize_linear": _quantize,
     "dequantize_linear": _dequantize,
-    **dict.fromkeys(_WITH_SHAPE, _with_shape),
 }

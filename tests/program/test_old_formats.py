@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from program_nets import dynamic_mode, pictures
 from spokeshave.graph import diff
 from spokeshave.program import PASSES, Model, load, rewrite, save
 from spokeshave.program.loading import find_files
+from spokeshave.program.trodden import TRODDEN
 from spokeshave.seams import static_mode
+from spokeshave.seams.old_programs import OldOp, known_old_ops, old_bytes, parse_old
 
 pytest_plugins = ["program_nets", "old_models"]
 pytestmark = pytest.mark.usefixtures("in_dynamic_mode")
@@ -295,6 +298,27 @@ def test_lookup_table_and_shapes_of_fluid(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_names_that_paddle_3_has_no_more_are_those_of_their_successors(tmp_path: Path) -> None:
+    def build() -> tuple[list[Any], list[Any]]:
+        x = static.data("x", [None, 1, 4], "float32")
+        shape = {"XShape": ("float32", [0, 1])}
+        y, _ = op_of("squeeze2", {"X": x}, {"Out": ("float32", [-1, 4]), **shape}, axes=[1])
+        y, _ = op_of("unsqueeze2", {"X": y}, {"Out": ("float32", [-1, 4, 1]), **shape}, axes=[2])
+        y, _ = op_of("flatten2", {"X": y}, {"Out": ("float32", [-1, 4]), **shape}, axis=1)
+        return [x], [y]
+
+    prefix = built_old(build).save(tmp_path / "m")
+    file = prefix.with_suffix(".pdmodel")
+    program = parse_old(file.read_bytes())
+    (block,) = program.blocks
+    ops = tuple(replace(op, type=op.type.removesuffix("2"), outputs=_out(op)) for op in block.ops)
+    assert {"squeeze", "unsqueeze", "flatten"} <= {op.type for op in ops}
+    file.write_bytes(old_bytes(replace(program, blocks=(replace(block, ops=ops),))))
+    feed = fed((5, 1, 4))
+    (found,) = load(prefix).run(feed).values()
+    np.testing.assert_array_equal(found, feed["x"][:, 0])
+
+
 def test_a_variable_that_is_written_twice_is_two_values(tmp_path: Path) -> None:
     def build() -> tuple[list[Any], list[Any]]:
         x = static.data("x", [None, 4], "float32")
@@ -346,8 +370,30 @@ def _loop(going: Any, count: Any, end: Any, y: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_flatten_of_fluid_takes_two_ranges_together(tmp_path: Path, axis: int) -> None:
+    wanted = (-1, 2 * 3 * 4) if axis < 2 else (-1, 3 * 4 if axis == 2 else 4)
+
+    def build() -> tuple[list[Any], list[Any]]:
+        x = static.data("x", [None, 2, 3, 4], "float32")
+        outputs = {"Out": ("float32", wanted), "XShape": ("float32", [0, 1])}
+        return [x], op_of("flatten2", {"X": x}, outputs, axis=axis)[:1]
+
+    feed = fed((5, 2, 3, 4))
+    (found,) = load(built_old(build).save(tmp_path / "m")).run(feed).values()
+    np.testing.assert_array_equal(found, feed["x"].reshape((1, -1) if axis == 0 else wanted))
+
+
+def _out(op: OldOp) -> dict[str, tuple[str, ...]]:
+    return {slot: names for slot, names in op.outputs.items() if slot == "Out"}
+
+
 def _numbers(*shape: int) -> Any:
     return np.random.RandomState(1).standard_normal(shape).astype(np.float32)
+
+
+def test_the_ops_that_need_no_rehearsal_are_ops() -> None:
+    assert set(known_old_ops()) >= TRODDEN
 
 
 # Models of others

@@ -66,10 +66,11 @@ def in_another_order(block: OldBlock, place: int, other: int) -> OldBlock:
 
 
 def without(block: OldBlock, place: int, other: int) -> OldBlock:
-    what = "ops" if other % 2 else "variables"
-    items = getattr(block, what)
-    at = place % len(items)
-    return replace(block, **{what: (*items[:at], *items[at + 1 :])})
+    if other % 2:
+        at = place % len(block.ops)
+        return replace(block, ops=(*block.ops[:at], *block.ops[at + 1 :]))
+    at = place % len(block.variables)
+    return replace(block, variables=(*block.variables[:at], *block.variables[at + 1 :]))
 
 
 def with_odd_variable(block: OldBlock, place: int, other: int) -> OldBlock:
@@ -101,7 +102,7 @@ def odd_op(op: OldOp, block: OldBlock, other: int) -> OldOp:
     slots = dict(op.outputs if kind == 3 else op.inputs)
     slot = sorted(slots)[other % len(slots)]
     slots[slot] = (name,) if kind < 5 else (*slots[slot], name)
-    return replace(op, **{"outputs" if kind == 3 else "inputs": slots})
+    return replace(op, outputs=slots) if kind == 3 else replace(op, inputs=slots)
 
 
 CHANGES = [in_another_order, without, with_odd_variable, with_odd_op, with_odd_op]

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import paddle
 import pytest
 from old_models import SHAPE, Old, built_old, fed, small_net
+from paddle import static
 
 from spokeshave.errors.engines import InputUnknown
 from spokeshave.errors.formats import (
@@ -374,3 +376,19 @@ def test_a_model_without_sequences_runs_as_one(small_files: Path) -> None:
     wanted = model.run(fed())
     for name, parts in found.items():
         np.testing.assert_array_equal(np.concatenate(parts), wanted[name])
+
+
+def test_an_op_whose_rule_would_end_the_process_is_tried_elsewhere(tmp_path: Path) -> None:
+    def build() -> tuple[list[Any], list[Any]]:
+        x = static.data("x", [None, 4], "float32")
+        return [x], [paddle.nn.functional.relu(x)]
+
+    def broken(program: OldProgram) -> OldProgram:
+        # No axes to transform along, of which Paddle takes the last.
+        told = {"axes": OldAttribute("LONGS", ()), "normalization": OldAttribute("STRING", "forward")}
+        told["forward"] = OldAttribute("BOOLEAN", True)
+        return with_op(program, "relu", type="fft_c2r", attributes=told)
+
+    prefix = edited(built_old(build).save(tmp_path / "m"), broken)
+    with pytest.raises(OperatorNotServed, match=r"translating it ends the process \(SIG"):
+        load(prefix)
