@@ -148,7 +148,7 @@ def _mapped(slots: Mapping[str, tuple[str, ...]], names: Mapping[str, str]) -> d
 
 
 def _flatten(writer: _Writer, op: OldOp) -> list[OldOp]:
-    """`flatten2` takes the axes before one together, and those from it on; Paddle 3 has one range at a time."""
+    """`flatten2` takes the axes before one together, and those from it on; Paddle 3 knows single ranges."""
     (x,), (out,), axis = op.inputs["X"], op.outputs["Out"], op.told("axis", 1)
     if axis < 1:
         told = {"shape": OldAttribute("INTS", (1, -1))}

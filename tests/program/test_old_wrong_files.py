@@ -306,7 +306,7 @@ def test_int8_in_place_of_floats_is_taken_only_where_it_is_dequantized(old: Path
         load(old)
 
 
-@pytest.mark.parametrize("name", ["../outside", "/etc/hostname", "a/../../outside", "."])
+@pytest.mark.parametrize("name", ["../outside", "/etc/hostname", "a/../../outside", ".", "a/.."])
 def test_names_do_not_lead_out_of_the_folder(small_old: Old, tmp_path: Path, name: str) -> None:
     folder = small_old.save_fluid(tmp_path / "fluid")
     shutil.copy(folder / "linear_0.w_0", tmp_path / "outside")
@@ -323,6 +323,22 @@ def test_names_with_slashes_are_found_in_folders_below(small_old: Old, tmp_path:
     _rename(folder, "linear_0.w_0", "a b/ö")
     found = load(folder).run(fed())
     np.testing.assert_array_equal(next(iter(found.values())), next(iter(wanted.values())))
+
+
+def test_files_of_parameters_may_be_links(small_old: Old, tmp_path: Path) -> None:
+    folder = small_old.save_fluid(tmp_path / "fluid")
+    (folder / "linear_0.w_0").rename(tmp_path / "blob")
+    (folder / "linear_0.w_0").symlink_to(tmp_path / "blob")
+    assert load(folder).holds("linear_0.w_0")
+
+
+def test_a_name_that_no_file_can_have_is_missing(small_old: Old, tmp_path: Path) -> None:
+    folder = small_old.save_fluid(tmp_path / "fluid")
+    _rename(folder, "linear_0.w_0", "w" * 400)
+    with pytest.raises(WeightsMissing, match="w" * 400):
+        load(folder)
+    with pytest.raises(ModelNotFound):
+        load(tmp_path / ("m" * 400))
 
 
 def _rename(folder: Path, old: str, new: str) -> None:
