@@ -213,6 +213,13 @@ def _splits_wrong(program: OldProgram) -> OldProgram:
     return with_op(program, "relu", type="split", attributes={"num": OldAttribute("INT", 2)})
 
 
+def _slices_wrong(program: OldProgram) -> OldProgram:
+    relu = next(op for op in program.blocks[0].ops if op.type == "relu")
+    told = {"axes": (0, 1), "starts": (0, 0), "ends": (1,)}
+    attributes = {name: OldAttribute("INTS", numbers) for name, numbers in told.items()}
+    return with_op(program, "relu", type="slice", inputs={"Input": tuple(relu.reads)}, attributes=attributes)
+
+
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
@@ -233,6 +240,9 @@ def _splits_wrong(program: OldProgram) -> OldProgram:
         (lambda p: with_op(p, "relu", inputs={"X": ("x", "x")}), "has 2 variables as its input 'X'"),
         (lambda p: with_op(p, "fetch", attributes={"col": OldAttribute("INT", -1)}), "are numbered"),
         (_inner("conv2d", strides=OldAttribute("STRING", "2")), "'strides' as string, not ints"),
+        (_inner("conv2d", dilations=OldAttribute("INTS", ())), "has 0 dilations"),
+        (_inner("conv2d", groups=OldAttribute("INT", 0)), "has 0 groups"),
+        (_slices_wrong, "has 1 ends for 2 axes"),
         (lambda p: with_variable(p, "x", kind="READER"), "is of the kind reader"),
         (lambda p: with_variable(p, "x", dtype="pstring"), "has the element type pstring"),
         (lambda p: with_variable(p, "x", shape=(-7, 3)), r"has the shape \[-7, 3\]"),
