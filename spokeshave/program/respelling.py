@@ -18,7 +18,7 @@ from spokeshave.seams.old_programs import (
     signature,
 )
 
-# What Paddle writes where a gradient op has no value to read; elsewhere it stands for absence.
+# What Paddle writes where an op has no variable to read or to write.
 _NOBODY = "@EMPTY@"
 # Ops of fluid, and the ones that took their place with the same arguments.
 _SUCCESSORS = {
@@ -31,6 +31,7 @@ _SUCCESSORS = {
 }
 
 Variables = Mapping[str, OldVariable]
+Slots = Mapping[str, tuple[str, ...]]
 
 
 def in_todays_names(program: OldProgram) -> OldProgram:
@@ -39,7 +40,14 @@ def in_todays_names(program: OldProgram) -> OldProgram:
 
 
 def _renamed(op: OldOp) -> OldOp:
-    return replace(op, type=_SUCCESSORS[op.type]) if op.type in _SUCCESSORS else op
+    named = replace(op, type=_SUCCESSORS[op.type]) if op.type in _SUCCESSORS else op
+    if _NOBODY not in (*op.reads, *op.makes):
+        return named
+    return replace(named, inputs=_present(op.inputs), outputs=_present(op.outputs))
+
+
+def _present(slots: Slots) -> Slots:
+    return {slot: tuple(name for name in names if name != _NOBODY) for slot, names in slots.items()}
 
 
 def respelt(program: OldProgram, stored: Mapping[str, str]) -> OldProgram:
@@ -143,8 +151,8 @@ class _Writer:
         return replace(op, outputs={**op.outputs, **made})
 
 
-def _mapped(slots: Mapping[str, tuple[str, ...]], names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    return {slot: tuple(names.get(a, a) for a in given if a != _NOBODY) for slot, given in slots.items()}
+def _mapped(slots: Slots, names: Mapping[str, str]) -> Slots:
+    return {slot: tuple(names.get(name, name) for name in given) for slot, given in slots.items()}
 
 
 def _flatten(writer: _Writer, op: OldOp) -> list[OldOp]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+
+if sys.platform != "win32":
+    import resource
 
 # Far longer than anything takes that is tried; a child that does not come to an end is stopped.
 _SECONDS = 60
@@ -19,7 +22,7 @@ def fate_of(act: Callable[[], object]) -> str:
     What `act` raises is not told: it raises that here as well. Costs a fork, a few milliseconds and no
     memory to speak of. Where there is no fork (Windows), nothing is tried.
     """
-    if not hasattr(os, "fork"):
+    if sys.platform == "win32":
         return ""
     with warnings.catch_warnings():
         # Python warns of forks beside other threads, which the child never waits for: it only computes.

@@ -26,6 +26,7 @@ from old_models import (
 from paddle import static
 from program_nets import dynamic_mode, pictures
 
+from spokeshave import quantize
 from spokeshave.graph import diff
 from spokeshave.program import PASSES, Model, load, rewrite, save
 from spokeshave.program.loading import find_files
@@ -236,6 +237,21 @@ def test_batch_norm_folds(small_files: Path, wanted: list[Any]) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)  # rounding of the folded weights
 
 
+def test_it_quantizes_and_exports(tmp_path: Path) -> None:
+    def build() -> tuple[list[Any], list[Any]]:
+        x = static.data("x", [None, *SHAPE], "float32")
+        y = paddle.nn.functional.relu(paddle.nn.BatchNorm2D(4)(paddle.nn.Conv2D(2, 4, 3)(x)))
+        return [x], [paddle.nn.Linear(4 * 36, 3)(paddle.flatten(y, 1))]
+
+    prefix = built_old(build).save(tmp_path / "m")
+    np.savez(tmp_path / "data.npz", x=fed((8, *SHAPE))["x"])
+    quantized = quantize(f"{prefix}.pdmodel", tmp_path / "data.npz", tmp_path / "out", batch_size=4)
+    assert {site.operand for site in quantized.plan.sites} >= {"filter", "input"}
+    (exact,), (rounded,) = load(prefix).run(fed()).values(), quantized.simulation.run(fed()).values()
+    # Two layers with 8 bits each: a few per cent of the largest number.
+    np.testing.assert_allclose(rounded, exact, atol=0.05 * np.abs(exact).max())
+
+
 def trained(model: Model, steps: int) -> list[float]:
     """Appends a loss and an optimizer, turns dropout on, and gives the losses."""
     for op in model.program.global_block().ops:
@@ -368,6 +384,18 @@ def _loop(going: Any, count: Any, end: Any, y: Any) -> None:
         outputs={"Out": [y, count, going], "StepScopes": [scopes]},
         attrs={"sub_block": inner, "is_test": True},
     )
+
+
+def test_a_variable_called_empty_is_none(small_files: Path, tmp_path: Path) -> None:
+    program = parse_old(Path(f"{small_files}.pdmodel").read_bytes())
+    (block,) = program.blocks
+    ops = tuple(
+        replace(op, inputs={**op.inputs, "Seed": ("@EMPTY@",)}) if op.type == "dropout" else op
+        for op in block.ops
+    )
+    (tmp_path / "m.pdmodel").write_bytes(old_bytes(replace(program, blocks=(replace(block, ops=ops),))))
+    shutil.copy(f"{small_files}.pdiparams", tmp_path / "m.pdiparams")
+    check_same(ran(load(tmp_path)), ran(load(small_files)))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
