@@ -13,7 +13,7 @@ flatten_contiguous_range floor gather gelu greater_than group_norm gru hard_shri
 hard_swish increment instance_norm layer_norm leaky_relu less_than log log_softmax logical_not
 lookup_table lookup_table_v2 matmul matmul_v2 mean mish mul nearest_interp nearest_interp_v2 pad pad3d
 pixel_shuffle pool2d pow prelu quantize_linear reduce_max reduce_mean reduce_sum relu relu6 reshape2
-rsqrt scale shape sigmoid silu slice softmax softplus split sqrt square squeeze2 stack sum swish tanh
-tile transpose2 unsqueeze2
+rsqrt scale shape sigmoid silu softmax softplus split sqrt square squeeze2 stack sum swish tanh tile
+transpose2 unsqueeze2
 """
 TRODDEN = frozenset(_NAMES.split())
