@@ -28,7 +28,7 @@ from program_nets import dynamic_mode, pictures
 
 from spokeshave import quantize
 from spokeshave.graph import diff
-from spokeshave.program import PASSES, Model, load, rewrite, save
+from spokeshave.program import PASSES, Model, load, rewrite, run_sequences, save
 from spokeshave.program.loading import find_files
 from spokeshave.program.trodden import TRODDEN
 from spokeshave.seams import static_mode
@@ -459,3 +459,15 @@ def test_text_direction_is_what_paddle_says(shared: Path, tmp_path: Path) -> Non
     check_same(list(model.run(feed).values()), wanted)
     save(model, tmp_path / "m")
     check_same(list(load(tmp_path / "m").run(feed).values()), wanted)
+
+
+def test_words_are_segmented_as_paddle_segments_them(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "models/paddle/lac_seg_fluid"
+    model = load(folder)
+    words = [np.random.RandomState(n).randint(0, 8000, (n, 1)) for n in (9, 4, 1)]
+    (wanted,) = in_old_paddle(folder, None, {"words": np.concatenate(words)}, [0, 9, 13, 14])
+    (found,) = run_sequences(model, {"words": words}).values()
+    check_same(found, np.split(wanted, [9, 13]))
+    save(model, tmp_path / "m")
+    (again,) = run_sequences(load(tmp_path / "m"), {"words": words}).values()
+    check_same(again, found)
