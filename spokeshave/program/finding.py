@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from spokeshave.errors.files import CannotRead
 from spokeshave.errors.formats import WeightsAmbiguous
 from spokeshave.errors.program import ModelNotFound, SeveralModels, WeightsMissing
-from spokeshave.program.weights import looks_like_weights, own_file
+from spokeshave.program.weights import is_file, looks_like_weights, own_file
 from spokeshave.registry import nearest
 
 MODEL_SUFFIX, WEIGHTS_SUFFIX, SUMS_SUFFIX = ".json", ".pdiparams", ".sha256"
@@ -43,7 +44,7 @@ def find_program(path: Path, model_filename: str | None = None) -> Path:
     """
     if model_filename is not None:
         return _named(path / model_filename)
-    return _only_model_in(path) if path.is_dir() else _named(path)
+    return _only_model_in(path) if _is_folder(path) else _named(path)
 
 
 def find_weights(program: Path, names: Collection[str], params_filename: str | None = None) -> Weights:
@@ -57,7 +58,7 @@ def find_weights(program: Path, names: Collection[str], params_filename: str | N
     beside = program.with_name(
         program.name.removesuffix(OLD_SUFFIX).removesuffix(MODEL_SUFFIX) + WEIGHTS_SUFFIX
     )
-    if beside.is_file() or not names or format_of(_head(program)) == PADDLE_3:
+    if is_file(beside) or not names or format_of(_head(program)) == PADDLE_3:
         return Weights(beside)
     return _weights_of_fluid(program, names)
 
@@ -76,7 +77,7 @@ def _is_old(content: bytes) -> bool:
 
 def _named(path: Path) -> Path:
     candidates = list(dict.fromkeys(_meant_by(path)))
-    found = next((c for c in candidates if c.is_file()), None)
+    found = next((c for c in candidates if is_file(c)), None)
     if found is None:
         raise ModelNotFound(path=str(path), found=_no_file(candidates[0]))
     if _is_old_name(path) and found != path and found.suffix == MODEL_SUFFIX:
@@ -99,7 +100,7 @@ def _meant_by(path: Path) -> Iterator[Path]:
     yield path.with_name(path.name + OLD_SUFFIX)
     if not is_weights:
         yield path
-    elif path.is_file():
+    elif is_file(path):
         yield from _programs_in(path.parent)
 
 
@@ -136,36 +137,43 @@ def _programs_in(folder: Path) -> Iterator[Path]:
     return (file for file in sorted(folder.iterdir()) if _is_program(file))
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def _is_program(file: Path) -> bool:
     head = _head(file)
     return _is_old(head) or b'"base_code"' in head
 
 
 def _head(file: Path) -> bytes:
-    if not file.is_file():
+    if not is_file(file):
         return b""
-    with file.open("rb") as stream:
-        return stream.read(_HEAD_BYTES)
+    try:
+        with file.open("rb") as stream:
+            return stream.read(_HEAD_BYTES)
+    except OSError as error:
+        raise CannotRead(path=str(file), why=error.strerror or str(error)) from error
 
 
 def _existing(program: Path, weights: Path) -> Path:
-    if not weights.is_file():
+    if not is_file(weights):
         raise WeightsMissing(model=str(program), path=f"{weights} ({_no_file(weights)})")
     return weights
 
 
 def _weights_of_fluid(program: Path, names: Collection[str]) -> Weights:
     folder = program.parent
-    apart = [name for name in names if own_file(folder, program, name).is_file()]
-    if len(apart) == len(names):
+    missing = [name for name in sorted(names) if not is_file(own_file(folder, program, name))]
+    if len(missing) < len(names):
+        if missing:
+            raise WeightsMissing(model=str(program), path=str(folder / missing[0]))
         return Weights(folder, are_apart=True)
-    own = {folder / name for name in names}
-    others = [f for f in sorted(folder.iterdir()) if f not in own and looks_like_weights(_head(f))]
-    called = [f for f in others if f.name == OLD_WEIGHTS] or others
+    found = [file for file in sorted(folder.iterdir()) if looks_like_weights(_head(file))]
+    called = [file for file in found if file.name == OLD_WEIGHTS] or found
     if len(called) > 1:
-        raise WeightsAmbiguous(model=str(program), files=", ".join(f.name for f in called))
-    if not called:
-        missing = own_file(folder, program, min(set(names) - set(apart)))
-        wanted = missing if apart else program.with_suffix(WEIGHTS_SUFFIX)
-        raise WeightsMissing(model=str(program), path=str(wanted))
-    return Weights(called[0])
+        raise WeightsAmbiguous(model=str(program), files=", ".join(file.name for file in called))
+    return Weights(called[0] if called else program.with_suffix(WEIGHTS_SUFFIX))

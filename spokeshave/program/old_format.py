@@ -9,7 +9,8 @@ from spokeshave.errors.engines import InputUnknown
 from spokeshave.errors.formats import OperatorNotServed
 from spokeshave.errors.program import NotAModel
 from spokeshave.program.program_desc import check_old
-from spokeshave.program.respelling import respelt
+from spokeshave.program.respelling import in_todays_names, respelt
+from spokeshave.program.trodden import TRODDEN
 from spokeshave.program.weights import Declared, Leeway
 from spokeshave.registry import nearest
 from spokeshave.seams import REFUSALS, Program, Value, dtype_name, parameter_ops, words_of
@@ -26,6 +27,7 @@ from spokeshave.seams.old_programs import (
     set_trainable,
     translate,
 )
+from spokeshave.seams.rehearsal import fate_of
 
 # Inputs through which ops that quantize read numbers of the net; all their others are scales.
 _NUMBERS = frozenset({"X", "Input"})
@@ -44,7 +46,7 @@ class Translated:
 def read_old(content: bytes, path: str) -> OldProgram:
     """The program of a `.pdmodel` or `__model__` file, checked; it is not yet Paddle's."""
     try:
-        program = parse_old(content)
+        program = in_todays_names(parse_old(content))
     except NotOld as error:
         raise NotAModel(path=path, found=f"no program of Paddle 2 either ({error})") from error
     check_old(program, path)
@@ -93,8 +95,10 @@ def to_pir(old: OldProgram, path: str, stored: Mapping[str, str]) -> Translated:
 
     `stored` are the element types that parameters have in their file, where these are not as declared.
     """
+    spelt = respelt(old, stored)
+    _rehearse(spelt, path)
     try:
-        program, values = translate(respelt(old, stored))
+        program, values = translate(spelt)
     except (*REFUSALS, SystemError) as error:
         raise OperatorNotServed(path=path, detail=words_of(error)) from error
     # The values that were fed are gone with the ops that fed them.
@@ -102,6 +106,15 @@ def to_pir(old: OldProgram, path: str, stored: Mapping[str, str]) -> Translated:
     _set_trainable(old, program)
     _keep_scopes(old, values)
     return Translated(program, values)
+
+
+def _rehearse(program: OldProgram, path: str) -> None:
+    """Tries in another process what has ops whose rules for shapes may take wrong arguments for right."""
+    if all(op.type in TRODDEN for block in program.blocks for op in block.ops):
+        return
+    fate = fate_of(lambda: translate(program))
+    if fate:
+        raise OperatorNotServed(path=path, detail=f"translating it ends the process ({fate}).")
 
 
 def _set_trainable(old: OldProgram, program: Program) -> None:

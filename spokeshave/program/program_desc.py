@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from spokeshave.errors.formats import UnknownOperator
 from spokeshave.errors.program import NotAModel
@@ -42,6 +42,8 @@ _TAKEN_FOR = {
     ("FLOATS", "FLOAT64S"),
 }
 _NAME_LENGTH = 4096
+# How many numbers the attributes of a window have.
+_OF_WINDOW = {"strides": (2,), "dilations": (2,), "ksize": (2,), "paddings": (2, 4)}
 
 Scopes = Mapping[str, OldVariable]
 
@@ -209,9 +211,47 @@ def _faults_of_attributes(op: OldOp, known: Signature) -> Iterator[str]:
 
 def _faults_of_counts(op: OldOp) -> Iterator[str]:
     """Counts that must agree, where Paddle relies on it."""
-    if op.type == "select_input" and len(op.inputs.get("X", ())) != 2:
+    rule = _COUNTS.get(op.type)
+    return iter(()) if rule is None else rule(op)
+
+
+def _faults_of_selection(op: OldOp) -> Iterator[str]:
+    if len(op.inputs.get("X", ())) != 2:
         yield "does not select between two"
-    if op.type == "split":
-        wanted = op.told("num", 0) or len(op.told("sections", ()))
-        if wanted != len(op.outputs.get("Out", ())):
-            yield f"splits into {wanted} and gives {len(op.outputs.get('Out', ()))}"
+
+
+def _faults_of_split(op: OldOp) -> Iterator[str]:
+    made, sections = len(op.outputs.get("Out", ())), op.told("sections", ())
+    for wanted in (op.told("num", 0) or len(sections), len(op.inputs.get("SectionsTensorList", ())) or made):
+        if wanted != made:
+            yield f"splits into {wanted} and gives {made}"
+
+
+def _faults_of_window(op: OldOp) -> Iterator[str]:
+    """A window has one number for each of two axes, and one or two for their padding."""
+    for name, counts in _OF_WINDOW.items():
+        if name in op.attributes and len(op.told(name, ())) not in counts:
+            yield f"has {len(op.told(name, ()))} {name}"
+    if op.told("groups", 1) < 1:
+        yield f"has {op.told('groups', 1)} groups"
+
+
+def _faults_of_slice(op: OldOp) -> Iterator[str]:
+    """Where a slice begins and ends is one number for each axis, unless a tensor says it."""
+    axes = len(op.told("axes", ()))
+    for told, tensor in (("starts", "StartsTensor"), ("ends", "EndsTensor")):
+        if not op.inputs.get(tensor) and len(op.told(told, ())) != axes:
+            yield f"has {len(op.told(told, ()))} {told} for {axes} axes"
+    if len(op.told("infer_flags", ())) not in (0, axes):
+        yield f"has {len(op.told('infer_flags', ()))} flags for {axes} axes"
+
+
+_COUNTS: Mapping[str, Callable[[OldOp], Iterator[str]]] = {
+    "select_input": _faults_of_selection,
+    "slice": _faults_of_slice,
+    "split": _faults_of_split,
+    **dict.fromkeys(
+        ("conv2d", "depthwise_conv2d", "conv2d_transpose", "depthwise_conv2d_transpose", "pool2d"),
+        _faults_of_window,
+    ),
+}

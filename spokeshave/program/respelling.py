@@ -18,18 +18,36 @@ from spokeshave.seams.old_programs import (
     signature,
 )
 
-# What Paddle writes where a gradient op has no value to read; elsewhere it stands for absence.
+# What Paddle writes where an op has no variable to read or to write.
 _NOBODY = "@EMPTY@"
-# Ops of fluid, and the ones that took their place: the same arguments, and the shape of `X` as an output.
-_WITH_SHAPE = {
+# Ops of fluid, and the ones that took their place with the same arguments.
+_SUCCESSORS = {
     "reshape": "reshape2",
     "transpose": "transpose2",
     "squeeze": "squeeze2",
     "unsqueeze": "unsqueeze2",
     "flatten": "flatten2",
+    "sync_batch_norm": "batch_norm",
 }
 
 Variables = Mapping[str, OldVariable]
+Slots = Mapping[str, tuple[str, ...]]
+
+
+def in_todays_names(program: OldProgram) -> OldProgram:
+    """The program with ops that Paddle 3 does not know any more under the names of those it does."""
+    return replace(program, blocks=tuple(replace(b, ops=tuple(map(_renamed, b.ops))) for b in program.blocks))
+
+
+def _renamed(op: OldOp) -> OldOp:
+    named = replace(op, type=_SUCCESSORS[op.type]) if op.type in _SUCCESSORS else op
+    if _NOBODY not in (*op.reads, *op.makes):
+        return named
+    return replace(named, inputs=_present(op.inputs), outputs=_present(op.outputs))
+
+
+def _present(slots: Slots) -> Slots:
+    return {slot: tuple(name for name in names if name != _NOBODY) for slot, names in slots.items()}
 
 
 def respelt(program: OldProgram, stored: Mapping[str, str]) -> OldProgram:
@@ -133,8 +151,28 @@ class _Writer:
         return replace(op, outputs={**op.outputs, **made})
 
 
-def _mapped(slots: Mapping[str, tuple[str, ...]], names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    return {slot: tuple(names.get(a, a) for a in given if a != _NOBODY) for slot, given in slots.items()}
+def _mapped(slots: Slots, names: Mapping[str, str]) -> Slots:
+    return {slot: tuple(names.get(name, name) for name in given) for slot, given in slots.items()}
+
+
+def _flatten(writer: _Writer, op: OldOp) -> list[OldOp]:
+    """`flatten2` takes the axes before one together, and those from it on; Paddle 3 knows single ranges."""
+    (x,), (out,), axis = op.inputs["X"], op.outputs["Out"], op.told("axis", 1)
+    if axis < 1:
+        told = {"shape": OldAttribute("INTS", (1, -1))}
+        return [OldOp("reshape2", {"X": (x,)}, {"Out": (out,)}, told)]
+    written = []
+    if axis > 1:
+        front = writer.new(x)
+        written.append(_flat(x, front, 0, axis - 1))
+        x = front
+    return [*written, _flat(x, out, 1, -1)]
+
+
+def _flat(x: str, out: str, start: int, stop: int) -> OldOp:
+    """Takes a range of axes together."""
+    told = {"start_axis": OldAttribute("INT", start), "stop_axis": OldAttribute("INT", stop)}
+    return OldOp("flatten_contiguous_range", {"X": (x,)}, {"Out": (out,)}, told)
 
 
 def _mul(writer: _Writer, op: OldOp) -> list[OldOp]:
@@ -146,10 +184,8 @@ def _mul(writer: _Writer, op: OldOp) -> list[OldOp]:
         return [op]
     if x_axes == rank - 1:
         return [_like(op, "matmul_v2", {"X": (x,), "Y": (y,)})]
-    told = {"start_axis": OldAttribute("INT", x_axes), "stop_axis": OldAttribute("INT", -1)}
     flat = writer.new(x)
-    flatten = OldOp("flatten_contiguous_range", {"X": (x,)}, {"Out": (flat,)}, told)
-    return [flatten, _like(op, "matmul_v2", {"X": (flat,), "Y": (y,)})]
+    return [_flat(x, flat, x_axes, -1), _like(op, "matmul_v2", {"X": (flat,), "Y": (y,)})]
 
 
 def _lookup(writer: _Writer, op: OldOp) -> list[OldOp]:
@@ -198,10 +234,6 @@ def _dequantize(writer: _Writer, op: OldOp) -> list[OldOp]:
     ]
 
 
-def _with_shape(writer: _Writer, op: OldOp) -> list[OldOp]:
-    return [_like(op, _WITH_SHAPE[op.type], op.inputs)]
-
-
 def _like(op: OldOp, type_name: str, inputs: Mapping[str, tuple[str, ...]]) -> OldOp:
     """An op of another type with what it is told and knows of; the outputs stay."""
     known = signature(type_name)
@@ -210,9 +242,9 @@ def _like(op: OldOp, type_name: str, inputs: Mapping[str, tuple[str, ...]]) -> O
 
 
 _SPELLINGS: Mapping[str, Callable[[_Writer, OldOp], list[OldOp]]] = {
+    "flatten2": _flatten,
     "mul": _mul,
     "lookup_table": _lookup,
     "quantize_linear": _quantize,
     "dequantize_linear": _dequantize,
-    **dict.fromkeys(_WITH_SHAPE, _with_shape),
 }

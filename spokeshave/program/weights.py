@@ -88,7 +88,7 @@ def each_weight(
     Names are not in the file: tensors stand in order of their names. An array holds until the next one is
     asked for, and has the declared shape. Costs one read of the file, and memory for its largest tensor.
     """
-    if not path.is_file():
+    if not is_file(path):
         raise WeightsMissing(model=str(model), path=str(path))
     with path.open("rb") as file:
         reader = _Reader(file, path, len(declared))
@@ -115,10 +115,19 @@ def each_weight_in(
 
 def own_file(folder: Path, model: Path, name: str) -> Path:
     """The file that a parameter has for itself, which lies in the folder whatever the name is."""
-    file = folder / name
-    if "\0" in name or not file.resolve().is_relative_to(folder.resolve()) or file == folder:
+    # By the name alone: what lies in the folder may well be a link, as in the caches of model hubs.
+    place = Path(name)
+    if "\0" in name or not place.parts or place.anchor or ".." in place.parts:
         raise NameLeadsOut(model=str(model), name=name)
-    return file
+    return folder / name
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; no file has a name that is longer than names can be."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def looks_like_weights(head: bytes) -> bool:

@@ -104,3 +104,43 @@ def test_a_file_that_is_no_model_is_refused(run: Run, tmp_path: Path) -> None:
     result = run("inspect", file)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error [not-a-model]: {file}")
+
+
+OTHERS = {
+    "PP-LCNet_x0_25_textline_ori": ("paddle-3", ["inference.json", "inference.pdiparams"]),
+    "ch_PP-OCRv3_det": ("paddle-2", ["inference.pdmodel", "inference.pdiparams"]),
+    "ch_ppocr_mobile_v2.0_cls": ("paddle-2", ["inference.pdmodel", "inference.pdiparams"]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_models_of_others_are_told_with_their_format(run: Run, shared: Path, name: str) -> None:
+    found = json.loads(run("inspect", shared / "models/paddle" / name, "--json").stdout)
+    assert (found["format"], list(found["files"])) == OTHERS[name]
+    assert [tensor["name"] for tensor in found["inputs"]] == ["x"]
+    assert found["parameters"] > 50_000
+
+
+def test_a_folder_of_fluid_is_told_with_a_file_for_each_parameter(run: Run, shared: Path) -> None:
+    folder = shared / "models/paddle/lac_seg_fluid"
+    found = json.loads(run("inspect", folder, "--json").stdout)
+    assert found["format"] == "paddle-2"
+    assert len(found["files"]) == 1 + 20
+    assert {"pd_op.gru", "pd_op.crf_decoding"} <= set(found["uncounted"])
+    # Embedding, six products, four recurrent layers, the transitions of tags.
+    assert found["parameter_bytes"] == 4 * found["parameters"]
+
+
+def test_files_in_a_folder_may_be_named(run: Run, shared: Path) -> None:
+    folder = shared / "models/paddle/ch_PP-OCRv3_det"
+    named = run(
+        "inspect", folder, "--model-filename", "inference.pdmodel", "--params_filename", "inference.pdiparams"
+    )
+    assert named.stdout == run("inspect", folder).stdout
+    missing = run("inspect", folder, "--model_filename", "model")
+    assert missing.exit_code == 2
+    assert missing.stderr.startswith("error [model-not-found]:")
+
+
+def test_the_text_says_the_format(run: Run, lenet: Path) -> None:
+    assert "  format: paddle-3\n" in run("inspect", lenet).stdout

@@ -75,7 +75,7 @@ def old_world(scope: Any) -> Iterator[None]:
 
 
 def built_old(build: Build, seed: int = 0) -> Old:
-    """An old program from a function that gives its feeds and fetches, with numbers that differ everywhere."""
+    """An old program from what builds feeds and fetches, with numbers that differ everywhere."""
     scope = static.Scope()
     with old_world(scope), unique_name.guard():
         program, startup = static.Program(), static.Program()
@@ -133,8 +133,8 @@ def fed(shape: Sequence[int] = (3, *SHAPE), seed: int = 0) -> Arrays:
     return {"x": np.random.RandomState(seed).standard_normal(shape).astype(np.float32)}
 
 
-def in_old_paddle(model: Path, weights: Path | None, feed: Arrays) -> list[Any]:
-    """What Paddle Inference makes of the files, without rewriting the program."""
+def in_old_paddle(model: Path, weights: Path | None, feed: Arrays, starts: Sequence[int] = ()) -> list[Any]:
+    """What Paddle Inference makes of the files, without rewriting; `starts` say where sequences begin."""
     config = inference.Config(str(model), str(weights)) if weights else inference.Config(str(model))
     config.disable_gpu()
     config.disable_mkldnn()
@@ -145,6 +145,8 @@ def in_old_paddle(model: Path, weights: Path | None, feed: Arrays) -> list[Any]:
         handle = runner.get_input_handle(name)
         handle.reshape(array.shape)
         handle.copy_from_cpu(array)
+        if starts:
+            handle.set_lod([list(starts)])
     runner.run()
     return [runner.get_output_handle(n).copy_to_cpu() for n in runner.get_output_names()]
 

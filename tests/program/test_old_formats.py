@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,13 @@ from old_models import (
 from paddle import static
 from program_nets import dynamic_mode, pictures
 
+from spokeshave import quantize
 from spokeshave.graph import diff
-from spokeshave.program import PASSES, Model, load, rewrite, save
+from spokeshave.program import PASSES, Model, load, rewrite, run_sequences, save
 from spokeshave.program.loading import find_files
+from spokeshave.program.trodden import TRODDEN
 from spokeshave.seams import static_mode
+from spokeshave.seams.old_programs import OldOp, known_old_ops, old_bytes, parse_old
 
 pytest_plugins = ["program_nets", "old_models"]
 pytestmark = pytest.mark.usefixtures("in_dynamic_mode")
@@ -233,6 +237,21 @@ def test_batch_norm_folds(small_files: Path, wanted: list[Any]) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)  # rounding of the folded weights
 
 
+def test_it_quantizes_and_exports(tmp_path: Path) -> None:
+    def build() -> tuple[list[Any], list[Any]]:
+        x = static.data("x", [None, *SHAPE], "float32")
+        y = paddle.nn.functional.relu(paddle.nn.BatchNorm2D(4)(paddle.nn.Conv2D(2, 4, 3)(x)))
+        return [x], [paddle.nn.Linear(4 * 36, 3)(paddle.flatten(y, 1))]
+
+    prefix = built_old(build).save(tmp_path / "m")
+    np.savez(tmp_path / "data.npz", x=fed((8, *SHAPE))["x"])
+    quantized = quantize(f"{prefix}.pdmodel", tmp_path / "data.npz", tmp_path / "out", batch_size=4)
+    assert {site.operand for site in quantized.plan.sites} >= {"filter", "input"}
+    (exact,), (rounded,) = load(prefix).run(fed()).values(), quantized.simulation.run(fed()).values()
+    # Two layers with 8 bits each: a few per cent of the largest number.
+    np.testing.assert_allclose(rounded, exact, atol=0.05 * np.abs(exact).max())
+
+
 def trained(model: Model, steps: int) -> list[float]:
     """Appends a loss and an optimizer, turns dropout on, and gives the losses."""
     for op in model.program.global_block().ops:
@@ -250,8 +269,18 @@ def trained(model: Model, steps: int) -> list[float]:
         return [float(executor.run(model.program, feed=feed, fetch_list=[loss])[0]) for _ in range(steps)]
 
 
-def test_it_trains_with_dropout_in_it(small_files: Path) -> None:
-    model = load(small_files)
+def without_mask(prefix: Path, folder: Path) -> Path:
+    """The model as Paddle 2 pruned it: dropout has no output for what it dropped."""
+    program = parse_old(Path(f"{prefix}.pdmodel").read_bytes())
+    (block,) = program.blocks
+    ops = tuple(replace(op, outputs=_out(op)) if op.type == "dropout" else op for op in block.ops)
+    (folder / "m.pdmodel").write_bytes(old_bytes(replace(program, blocks=(replace(block, ops=ops),))))
+    shutil.copy(f"{prefix}.pdiparams", folder / "m.pdiparams")
+    return folder
+
+
+def test_it_trains_with_dropout_in_it(small_files: Path, tmp_path: Path) -> None:
+    model = load(without_mask(small_files, tmp_path))
     before = model.weights()
     losses = trained(model, 30)
     assert losses[-1] < losses[0] / 2
@@ -293,6 +322,27 @@ def test_lookup_table_and_shapes_of_fluid(tmp_path: Path) -> None:
     (found,) = model.run({"x": ids}).values()
     wanted = model.weight("table")[ids[..., 0]].transpose(0, 2, 1).reshape(2, 12)
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_names_that_paddle_3_has_no_more_are_those_of_their_successors(tmp_path: Path) -> None:
+    def build() -> tuple[list[Any], list[Any]]:
+        x = static.data("x", [None, 1, 4], "float32")
+        shape = {"XShape": ("float32", [0, 1])}
+        y, _ = op_of("squeeze2", {"X": x}, {"Out": ("float32", [-1, 4]), **shape}, axes=[1])
+        y, _ = op_of("unsqueeze2", {"X": y}, {"Out": ("float32", [-1, 4, 1]), **shape}, axes=[2])
+        y, _ = op_of("flatten2", {"X": y}, {"Out": ("float32", [-1, 4]), **shape}, axis=1)
+        return [x], [y]
+
+    prefix = built_old(build).save(tmp_path / "m")
+    file = prefix.with_suffix(".pdmodel")
+    program = parse_old(file.read_bytes())
+    (block,) = program.blocks
+    ops = tuple(replace(op, type=op.type.removesuffix("2"), outputs=_out(op)) for op in block.ops)
+    assert {"squeeze", "unsqueeze", "flatten"} <= {op.type for op in ops}
+    file.write_bytes(old_bytes(replace(program, blocks=(replace(block, ops=ops),))))
+    feed = fed((5, 1, 4))
+    (found,) = load(prefix).run(feed).values()
+    np.testing.assert_array_equal(found, feed["x"][:, 0])
 
 
 def test_a_variable_that_is_written_twice_is_two_values(tmp_path: Path) -> None:
@@ -346,8 +396,42 @@ def _loop(going: Any, count: Any, end: Any, y: Any) -> None:
     )
 
 
+def test_a_variable_called_empty_is_none(small_files: Path, tmp_path: Path) -> None:
+    program = parse_old(Path(f"{small_files}.pdmodel").read_bytes())
+    (block,) = program.blocks
+    ops = tuple(
+        replace(op, inputs={**op.inputs, "Seed": ("@EMPTY@",)}) if op.type == "dropout" else op
+        for op in block.ops
+    )
+    (tmp_path / "m.pdmodel").write_bytes(old_bytes(replace(program, blocks=(replace(block, ops=ops),))))
+    shutil.copy(f"{small_files}.pdiparams", tmp_path / "m.pdiparams")
+    check_same(ran(load(tmp_path)), ran(load(small_files)))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_flatten_of_fluid_takes_two_ranges_together(tmp_path: Path, axis: int) -> None:
+    wanted = (-1, 2 * 3 * 4) if axis < 2 else (-1, 3 * 4 if axis == 2 else 4)
+
+    def build() -> tuple[list[Any], list[Any]]:
+        x = static.data("x", [None, 2, 3, 4], "float32")
+        outputs = {"Out": ("float32", wanted), "XShape": ("float32", [0, 1])}
+        return [x], op_of("flatten2", {"X": x}, outputs, axis=axis)[:1]
+
+    feed = fed((5, 2, 3, 4))
+    (found,) = load(built_old(build).save(tmp_path / "m")).run(feed).values()
+    np.testing.assert_array_equal(found, feed["x"].reshape((1, -1) if axis == 0 else wanted))
+
+
+def _out(op: OldOp) -> dict[str, tuple[str, ...]]:
+    return {slot: names for slot, names in op.outputs.items() if slot == "Out"}
+
+
 def _numbers(*shape: int) -> Any:
     return np.random.RandomState(1).standard_normal(shape).astype(np.float32)
+
+
+def test_the_ops_that_need_no_rehearsal_are_ops() -> None:
+    assert set(known_old_ops()) >= TRODDEN
 
 
 # Models of others
@@ -375,3 +459,15 @@ def test_text_direction_is_what_paddle_says(shared: Path, tmp_path: Path) -> Non
     check_same(list(model.run(feed).values()), wanted)
     save(model, tmp_path / "m")
     check_same(list(load(tmp_path / "m").run(feed).values()), wanted)
+
+
+def test_words_are_segmented_as_paddle_segments_them(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "models/paddle/lac_seg_fluid"
+    model = load(folder)
+    words = [np.random.RandomState(n).randint(0, 8000, (n, 1)) for n in (9, 4, 1)]
+    (wanted,) = in_old_paddle(folder, None, {"words": np.concatenate(words)}, [0, 9, 13, 14])
+    (found,) = run_sequences(model, {"words": words}).values()
+    check_same(found, np.split(wanted, [9, 13]))
+    save(model, tmp_path / "m")
+    (again,) = run_sequences(load(tmp_path / "m"), {"words": words}).values()
+    check_same(again, found)
