@@ -56,10 +56,14 @@ def test_static_and_captured_layers_train_as_the_layer_does() -> None:
     layer = net()
     numbers = {name: tensor.numpy().copy() for name, tensor in layer.state_dict().items()}
     expected = loss_after_a_step(layer)
-    for turn in (lambda one: paddle.jit.to_static(one, full_graph=True), captured):
+    for turn in (made_static, captured):
         twin = net()
         twin.set_state_dict(numbers)
         assert loss_after_a_step(turn(twin)) == expected
+
+
+def made_static(layer: Any) -> Any:
+    return paddle.jit.to_static(layer, full_graph=True)
 
 
 def captured(layer: Any) -> Any:
