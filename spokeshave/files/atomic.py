@@ -6,13 +6,16 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Union
 
 from spokeshave.errors.files import CannotWrite
 from spokeshave.files import _disk
 from spokeshave.files._claim import PART, claim, clear_abandoned
 
+Data = Union[bytes, bytearray, memoryview]
 
-def write_atomically(path: Path, data: bytes | memoryview) -> None:
+
+def write_atomically(path: Path, data: Data) -> None:
     """Write a file so that at any moment its name holds the old bytes or the new ones, never a mixture.
 
     The bytes go to a hidden file beside it, to the disk, and then take the name; a link is followed, the
@@ -23,7 +26,7 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
     write_together({path: data})
 
 
-def write_together(files: Mapping[Path, bytes | memoryview]) -> None:
+def write_together(files: Mapping[Path, Data]) -> None:
     """Write several files as `write_atomically` does; all are on the disk before the first takes its name.
 
     So a full disk, or a kill while bytes are written, leaves all the old files. Names are taken in the order
@@ -41,9 +44,9 @@ def write_together(files: Mapping[Path, bytes | memoryview]) -> None:
                 _disk.sync(folder)
 
 
-def _targets(files: Mapping[Path, bytes | memoryview]) -> dict[Path, bytes | memoryview]:
+def _targets(files: Mapping[Path, Data]) -> dict[Path, Data]:
     """The data by the real path of each file."""
-    found: dict[Path, bytes | memoryview] = {}
+    found: dict[Path, Data] = {}
     for path, data in files.items():
         target = _disk.real(path)
         if target in found:
@@ -53,7 +56,7 @@ def _targets(files: Mapping[Path, bytes | memoryview]) -> dict[Path, bytes | mem
 
 
 @contextmanager
-def _staged(target: Path, data: bytes | memoryview) -> Iterator[Path]:
+def _staged(target: Path, data: Data) -> Iterator[Path]:
     """A hidden file beside the target that holds the data, on the disk; gone at the end if nobody took it."""
     with ExitStack() as stack:
         with _disk.writing(target):
@@ -75,7 +78,7 @@ def _make_file(path: Path) -> None:
     path.touch(exist_ok=False)
 
 
-def _fill(part: Path, data: bytes | memoryview, like: Path) -> None:
+def _fill(part: Path, data: Data, like: Path) -> None:
     part.write_bytes(data)
     if like.exists():
         shutil.copymode(like, part)

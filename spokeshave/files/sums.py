@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from spokeshave.errors.files import ChecksumWrong, FileOutsideFolder, SumsMalformed
 from spokeshave.files import _disk
-from spokeshave.files.atomic import write_atomically
+from spokeshave.files.atomic import Data, write_atomically
 
 SUMS = "SHA256SUMS"
 CHUNK_BYTES = 1 << 20
@@ -38,7 +38,7 @@ def write_sums(path: Path, files: Sequence[Path]) -> None:
     write_atomically(Path(path), "".join(lines).encode("utf-8", "surrogateescape"))
 
 
-def sums_text(contents: Mapping[str, bytes | memoryview]) -> bytes:
+def sums_text(contents: Mapping[str, Data]) -> bytes:
     """What `write_sums` would write for files of these names and contents in its folder."""
     lines = [_line(name, hashlib.sha256(data).hexdigest()) for name, data in sorted(contents.items())]
     return "".join(lines).encode("utf-8", "surrogateescape")

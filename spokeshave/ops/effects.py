@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from spokeshave.ops._facts import Attrs
 from spokeshave.ops.elementwise import DROPOUT
-from spokeshave.ops.norm import BATCH_NORM, SYNC_BATCH_NORM
+from spokeshave.ops.norm import BATCH_NORM, PLAIN_BATCH_NORM, SYNC_BATCH_NORM
 from spokeshave.ops.shape import ASSIGN_OUT
 
 DIALECT = "pd_op."
 SHARE_DATA, ASSIGN_VALUE = "pd_op.share_data_", "pd_op.assign_value_"
 # Batch norms, by the names that they have in programs of today and of Paddle 2.
-BATCH_NORMS = (BATCH_NORM.name, SYNC_BATCH_NORM.name, "pd_op.batch_norm")
+BATCH_NORMS = (BATCH_NORM.name, PLAIN_BATCH_NORM.name, SYNC_BATCH_NORM.name)
 # The operands of a batch norm that training updates, beside the gradients.
 STATISTICS = ("mean", "variance")
 CONTROL_FLOW = tuple(f"pd_op.{op}" for op in ("if", "while", "pylayer", "cuda_graph"))

@@ -25,6 +25,7 @@ from spokeshave.seams import (
     clone,
     descended,
     has_tensor,
+    named_values,
     persistable_values,
     read_tensor,
     static_mode,
@@ -145,12 +146,18 @@ class Model:
         return self._executors[0]
 
     def target(self, name: str) -> Value:
-        """The Paddle value behind the name of an output or the id of a value."""
+        """The Paddle value behind the name of an output, the id of a value, or a name that it was given.
+
+        Values of a model of Paddle 2 or fluid have the names that they had there.
+        """
         value_id = dict(self.view.outputs).get(name, name)
-        if value_id not in self.picture.values:
-            known = [n for n, _ in self.view.outputs] + list(self.picture.values)
+        if value_id in self.picture.values:
+            return self.picture.values[value_id]
+        named = named_values(self.program)
+        if name not in named:
+            known = [n for n, _ in self.view.outputs] + list(self.picture.values) + list(named)
             raise FetchUnknown(name=name, nearest=nearest(name, known))
-        return self.picture.values[value_id]
+        return named[name]
 
     def _prepare_scope(self) -> None:
         """Every parameter is in the scope: Paddle would end the process where one is missing."""

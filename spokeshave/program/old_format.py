@@ -13,7 +13,7 @@ from spokeshave.program.respelling import in_todays_names, respelt
 from spokeshave.program.trodden import TRODDEN
 from spokeshave.program.weights import Declared, Leeway
 from spokeshave.registry import nearest
-from spokeshave.seams import REFUSALS, Program, Value, dtype_name, parameter_ops, words_of
+from spokeshave.seams import REFUSALS, Program, Value, dtype_name, name_values, parameter_ops, words_of
 from spokeshave.seams.old_programs import (
     FEED,
     FETCH,
@@ -103,6 +103,7 @@ def to_pir(old: OldProgram, path: str, stored: Mapping[str, str]) -> Translated:
         raise OperatorNotServed(path=path, detail=words_of(error)) from error
     # The values that were fed are gone with the ops that fed them.
     values.update(replace_feeds(program))
+    name_values((value, name) for name, value in values.items() if value.initialized())
     _set_trainable(old, program)
     _keep_scopes(old, values)
     return Translated(program, values)

@@ -27,6 +27,9 @@ from spokeshave.seams import (
     insert_after,
     insert_before,
     is_absent,
+    name_of,
+    name_values,
+    named_values,
     new_parameter,
     operand_names,
     read_tensor,
@@ -132,6 +135,8 @@ class Editor:
         ops = self._model.program.global_block().ops
         shown = {value.id for value in self._outputs.values()}
         self._unread = {op.id() for op in ops if _is_dead(op, shown)}
+        # What every reader was given in place of a value, with the name of that value.
+        self._heirs: list[tuple[str | None, Value]] = []
 
     @property
     def view(self) -> GraphView:
@@ -213,6 +218,7 @@ class Editor:
         if readers is None:
             shown = {name for name, shown in view.outputs if shown == value_id}
             self._outputs.update(dict.fromkeys(shown & set(self._outputs), to))
+            self._heirs.append((name_of(self.value(value_id)), to))
 
     def show(self, name: str, value: Value) -> None:
         """Gives a value a name under which the model hands it out; another of that name gives way."""
@@ -237,19 +243,31 @@ class Editor:
         readers = [r for value in op.results() if not is_absent(value) for r in value.all_used_ops()]
         makers = [v.get_defining_op() for v in op.operands_source() if not is_absent(v)]
         for part in (*(r for r in readers if r.name() in (SPLIT, SLICE)), op):
-            erase(part)
+            self._erase(part)
         for gather in {m.id(): m for m in makers if m.name() == COMBINE}.values():
             if gather.result(0).use_empty():
-                erase(gather)
+                self._erase(gather)
 
     def finish(self, after: str) -> Model:
         """The edited model, without what nobody reads since the edit began, its graph checked."""
         with taken_apart_on_failure(self._model.program):
             self._drop_unread()
+            self._hand_names_on()
             fetches = tuple(self._outputs.items())
             model = Model(self._model.program, self._model.scope, fetches, self._model.borrows)
             check(model.view, after)
         return model
+
+    def _erase(self, op: Operation) -> None:
+        gone = {value.id for value in op.results() if not is_absent(value)}
+        erase(op)
+        self._heirs = [(name, heir) for name, heir in self._heirs if heir.id not in gone]
+
+    def _hand_names_on(self) -> None:
+        """Gives the name of a value that is gone to what stands in its place."""
+        if self._heirs:
+            alive = named_values(self._model.program)
+            name_values((heir, name) for name, heir in self._heirs if name and name not in alive)
 
     def _free(self, name: str) -> str:
         taken = self._picture.view.values
@@ -262,7 +280,7 @@ class Editor:
         for op in reversed(list(self._model.program.global_block().ops)):
             if op.id() not in self._unread and _is_dead(op, kept):
                 dropped += [op.attrs()["parameter_name"]] if op.name() == PARAMETER else []
-                erase(op)
+                self._erase(op)
         if not self._model.borrows:
             erase_tensors(self._model.scope, dropped)
 

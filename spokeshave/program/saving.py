@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from spokeshave.errors.files import CannotWrite
@@ -47,10 +48,9 @@ def save(
     return tuple(prefix.with_name(name) for name in (*contents, prefix.name + SUMS_SUFFIX))
 
 
-def _weights_of(model: Model) -> bytes:
-    declared = declared_parameters(model.program)
-    weights = {name: read_tensor(model.scope, name) for name in declared}
-    return weights_bytes(weights, {name: dtype for name, (_, dtype) in declared.items()})
+def _weights_of(model: Model) -> bytearray:
+    dtypes = {name: dtype for name, (_, dtype) in declared_parameters(model.program).items()}
+    return weights_bytes(dtypes, partial(read_tensor, model.scope))
 
 
 def _program_bytes(program: Program, prefix: Path) -> bytes:

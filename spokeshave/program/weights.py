@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -142,15 +142,18 @@ def looks_like_weights(head: bytes) -> bool:
     return version == 0 and 0 < length < _LONGEST_HEADER and head[20:21] in (b"", b"\x08")
 
 
-def weights_bytes(weights: Mapping[str, np.ndarray], dtypes: Mapping[str, str]) -> bytes:
-    """The bytes of a weights file: tensors in order of their names, as Paddle writes them."""
-    parts: list[bytes | memoryview] = []
-    for name in sorted(weights):
-        array = np.asarray(weights[name], order="C")
+def weights_bytes(dtypes: Mapping[str, str], read: Callable[[str], np.ndarray]) -> bytearray:
+    """The bytes of a weights file: tensors in order of their names, as Paddle writes them.
+
+    `read` gives them one by one, so that beside the bytes there is one tensor in memory, not all.
+    """
+    found = bytearray()
+    for name in sorted(dtypes):
+        array = np.asarray(read(name), order="C")
         description = _describe(array.shape, dtypes[name])
-        parts.append(struct.pack("<IQIi", 0, 0, 0, len(description)) + description)
-        parts.append(array.reshape(-1).view(np.uint8).data)
-    return b"".join(parts)
+        found += struct.pack("<IQIi", 0, 0, 0, len(description)) + description
+        found += array.reshape(-1).view(np.uint8).data
+    return found
 
 
 def _read_header(reader: _Reader) -> tuple[tuple[int, ...], str]:

@@ -109,6 +109,16 @@ def name_value(value: Value, name: str) -> None:
         op.set_str_attr(_attribute(op, value.index()), name)
 
 
+def name_values(names: Iterable[tuple[Value, str]]) -> None:
+    """Gives values that have no name yet names that no other value of their program has, many at once."""
+    with _LOCK:
+        for value, name in names:
+            op = _maker(value)
+            if op is not None and op.name() not in _NAMED_BY_PADDLE and name_of(value) is None:
+                op.set_str_attr(_attribute(op, value.index()), name)
+                _ledger(program_of(value)).take(name)
+
+
 def name_of(value: Value) -> str | None:
     """The name that a value has, or None where it was given none yet: cheap, and changes nothing."""
     op = _maker(value)

@@ -27,6 +27,7 @@ from paddle import static
 from program_nets import dynamic_mode, pictures
 
 from spokeshave import quantize
+from spokeshave.errors.program import FetchUnknown
 from spokeshave.graph import diff
 from spokeshave.program import PASSES, Model, load, rewrite, run_sequences, save
 from spokeshave.program.loading import find_files
@@ -141,6 +142,19 @@ def test_inputs_outputs_and_parameters_keep_their_names(small_files: Path, small
     assert sorted(model.parameters) == sorted(v.name for v in small_old.parameters)
     assert len(model.fetches) == 2
     assert {op.name() for op in model.program.global_block().ops}.isdisjoint({"pd_op.feed", "pd_op.fetch"})
+
+
+def test_values_have_the_names_that_they_had(small_files: Path, small_old: Old) -> None:
+    model = load(small_files)
+    inner = [name for op in small_old.program.global_block().ops for name in op.output_arg_names]
+    relu = next(name for name in inner if name.startswith("relu"))
+    assert (model.run(fed(), [relu])[relu] >= 0).all()
+    folded = rewrite(model, PASSES["fold-batch-norm"]).model
+    # As near as folding is.
+    one, other = folded.run(fed(), [relu])[relu], model.run(fed(), [relu])[relu]
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+    with pytest.raises(FetchUnknown, match=relu):
+        model.run(fed(), [f"{relu}x"])
 
 
 def test_weights_train_and_statistics_do_not(small_files: Path) -> None:

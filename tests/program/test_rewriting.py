@@ -17,6 +17,7 @@ from spokeshave.errors.program import ErasedInUse
 from spokeshave.graph import Step, diff
 from spokeshave.program import PASSES, Editor, Found, Model, Rewrite, load, rewrite
 from spokeshave.report import Reason
+from spokeshave.seams import name_value
 
 pytest_plugins = ["program_nets"]
 pytestmark = pytest.mark.usefixtures("in_dynamic_mode")
@@ -308,6 +309,32 @@ def test_a_name_that_the_program_has_is_not_taken_again() -> None:
 
 
 # The pass itself
+
+
+def test_what_stands_in_the_place_of_a_value_has_its_name() -> None:
+    model = built(lambda x: F.relu(nn.BatchNorm2D(4)(nn.Conv2D(4, 4, 3)(x))))
+    norm = model.view.node("batch_norm_0")
+    name_value(model.target(norm.out), "normed")
+    image = {"image": np.random.RandomState(0).standard_normal((2, 4, 8, 8)).astype(np.float32)}
+    folded = rewrite(model, PASSES["fold-batch-norm"]).model
+    assert "batch_norm_0" not in [node.id for node in folded.view.nodes]
+    expected = model.run(image, ["normed"])["normed"]
+    # As near as folding is.
+    np.testing.assert_allclose(folded.run(image, ["normed"])["normed"], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_name_stays_with_a_value_that_is_still_there() -> None:
+    def double(found: Found, editor: Editor) -> None:
+        source = editor.value(found.node.out)
+        doubled = editor.after(found.node.out, lambda: paddle.scale(source, 2.0))
+        editor.rewire(found.node.out, doubled)
+        doubled.get_defining_op().operand(0).set_source(source)
+
+    model = built(net)
+    name_value(model.target("relu_0.out"), "act")
+    changed = rewrite(model, OnRelu(double)).model
+    image = {"image": np.random.RandomState(0).standard_normal((2, 4, 8, 8)).astype(np.float32)}
+    np.testing.assert_array_equal(changed.run(image, ["act"])["act"], model.run(image, ["act"])["act"])
 
 
 def test_a_program_with_its_gradients_is_declined_place_by_place() -> None:

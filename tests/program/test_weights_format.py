@@ -30,7 +30,7 @@ def read_weights(file: Path, declared: Declared) -> dict[str, Any]:
 
 def there_and_back(folder: Path, weights: dict[str, Any], dtypes: dict[str, str]) -> dict[str, Any]:
     file = folder / "m.pdiparams"
-    file.write_bytes(weights_bytes(weights, dtypes))
+    file.write_bytes(weights_bytes(dtypes, weights.__getitem__))
     return read_weights(file, {n: (a.shape, dtypes[n]) for n, a in weights.items()})
 
 
@@ -78,7 +78,9 @@ def test_the_bytes_are_those_that_paddle_writes(tmp_path: Path, dtype: str) -> N
         kept = [op.result(0) for op in program.global_block().ops if op.name() == "builtin.parameter"]
         paddle.static.io.save_vars(executor, str(tmp_path), program, vars=kept, filename="theirs")
         assert x is not None
-    assert (tmp_path / "theirs").read_bytes() == weights_bytes(weights, dict.fromkeys(weights, dtype))
+    assert (tmp_path / "theirs").read_bytes() == weights_bytes(
+        dict.fromkeys(weights, dtype), weights.__getitem__
+    )
 
 
 def test_a_negative_length_that_both_files_name_is_no_length(tmp_path: Path) -> None:
