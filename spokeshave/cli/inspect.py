@@ -12,6 +12,8 @@ from spokeshave import graph, program
 from spokeshave.cli import _late, _options, _output
 from spokeshave.report import table
 
+SHOWN_FILES = 3
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -41,7 +43,9 @@ class Portrait:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     parameters: int
+    buffers: int
     parameter_bytes: int
+    shapes: dict[str, tuple[int, ...]]
     macs: int
     uncounted: tuple[str, ...]
     ops: tuple[OpTotal, ...]
@@ -53,8 +57,22 @@ class Portrait:
 @click.argument("model")
 @click.option("--model-filename", "--model_filename", help="The program, where MODEL is a folder.")
 @click.option("--params-filename", "--params_filename", help="The file of its weights.")
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    callback=lambda _, __, given: dict(map(_shape, given)),
+    metavar="NAME=1,3,640,640",
+    help="Count the cost for an input of that shape; repeat it for several inputs.",
+)
 @_options.as_json
-def command(model: str, model_filename: str | None, params_filename: str | None, as_json: bool) -> None:
+def command(
+    model: str,
+    model_filename: str | None,
+    params_filename: str | None,
+    shapes: dict[str, tuple[int, ...]],
+    as_json: bool,
+) -> None:
     """Shows a model's inputs, outputs, operators, size and cost.
 
     MODEL is a folder that holds one model of Paddle 3, Paddle 2 or fluid, a path without ending, or a file
@@ -63,7 +81,7 @@ def command(model: str, model_filename: str | None, params_filename: str | None,
     \b
     Example:
         spokeshave inspect demo/lenet
-        spokeshave inspect inference.pdmodel
+        spokeshave inspect inference.pdmodel --shape x=1,3,640,640
         spokeshave inspect old --model-filename model --params-filename weights
 
     \b
@@ -71,39 +89,59 @@ def command(model: str, model_filename: str | None, params_filename: str | None,
         model            the path that was given
         format           paddle-3, or paddle-2 (fluid's too)
         inputs, outputs  name, dtype and shape of each; -1 is any size
-        parameters       how many numbers the model stores
-        parameter_bytes  and how many bytes they take
-        macs             multiply-accumulates for one sample
+        parameters       how many weights the model has
+        buffers          how many other numbers it stores, such as statistics of batch norms
+        parameter_bytes  how many bytes the weights take
+        shapes           the shapes of inputs that were given
+        macs             multiply-accumulates for them, by default for one sample with open sizes of 1
         uncounted        kinds of op whose macs nobody knows; macs leaves them out
         ops              op, count, macs (null: unknown) and parameters of each kind, most macs first
         heaviest         the ten heaviest ops: node, op, macs, parameters, bytes
         files            name of each file of the model: its bytes
     """
-    portrait = portrait_of(model, model_filename, params_filename)
+    portrait = portrait_of(model, model_filename, params_filename, shapes)
     if as_json:
         _output.echo_json(asdict(portrait))
     else:
         click.echo("\n\n".join(_text(portrait)))
 
 
-def portrait_of(path: str, model_filename: str | None = None, params_filename: str | None = None) -> Portrait:
-    """Loads a model and counts what it has, for a batch of one."""
+def portrait_of(
+    path: str,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    shapes: dict[str, tuple[int, ...]] | None = None,
+) -> Portrait:
+    """Loads a model and counts what it has, for inputs of these shapes or a batch of one."""
     model = spokeshave.load(path, model_filename=model_filename, params_filename=params_filename)
     files = _late.find_files(path, model_filename=model_filename, params_filename=params_filename)
-    cost = graph.cost(model.view)
+    cost = graph.cost(_late.shaped(model, shapes) if shapes else model.view)
     return Portrait(
         path,
         files.format,
         tuple(Tensor(v.id, v.dtype, v.shape) for v in model.inputs),
         tuple(_tensor(model, name, value) for name, value in model.view.outputs),
         cost.parameters,
+        cost.buffers,
         cost.parameter_bytes,
+        shapes or {},
         cost.macs,
         cost.uncounted,
         _totals(cost),
         tuple(node for node in cost.heaviest(10) if node.macs),
         {file.name: file.stat().st_size for file in (files.program, *files.weights)},
     )
+
+
+def _shape(given: str) -> tuple[str, tuple[int, ...]]:
+    name, _, sizes = given.rpartition("=")
+    try:
+        shape = tuple(int(size) for size in sizes.split(","))
+    except ValueError:
+        shape = ()
+    if not name or min(shape, default=0) < 1:
+        raise click.BadParameter(f"{given!r} is no name with a shape, such as x=1,3,640,640.")
+    return name, shape
 
 
 def _tensor(model: program.Model, name: str, value_id: str) -> Tensor:
@@ -136,7 +174,8 @@ def _text(portrait: Portrait) -> Iterator[str]:
 
 
 def _head(portrait: Portrait) -> str:
-    sizes = ", ".join(f"{name} {size:,} bytes" for name, size in portrait.files.items())
+    sizes = [f"{name} {size:,} bytes" for name, size in portrait.files.items()]
+    more = f" and {len(sizes) - SHOWN_FILES} more" if len(sizes) > SHOWN_FILES else ""
     is_lower_bound = "at least " if portrait.uncounted else ""
     return "\n".join(
         (
@@ -144,11 +183,24 @@ def _head(portrait: Portrait) -> str:
             f"  format: {portrait.format}",
             *(f"  input {_show(tensor)}" for tensor in portrait.inputs),
             *(f"  output {_show(tensor)}" for tensor in portrait.outputs),
-            f"  parameters: {portrait.parameters:,} ({portrait.parameter_bytes:,} bytes)",
-            f"  multiply-accumulates for one sample: {is_lower_bound}{portrait.macs:,}",
-            f"  files: {sizes}",
+            f"  parameters: {portrait.parameters:,} ({portrait.parameter_bytes:,} bytes){_buffers(portrait)}",
+            f"  multiply-accumulates {_counted_for(portrait)}: {is_lower_bound}{portrait.macs:,}",
+            f"  files: {', '.join(sizes[:SHOWN_FILES])}{more}",
         )
     )
+
+
+def _buffers(portrait: Portrait) -> str:
+    return f", and {portrait.buffers:,} other numbers" if portrait.buffers else ""
+
+
+def _counted_for(portrait: Portrait) -> str:
+    """What the cost was counted for; sizes that are left open count as one, which is to be seen."""
+    if portrait.shapes:
+        shapes = (f"{name} [{', '.join(map(str, shape))}]" for name, shape in portrait.shapes.items())
+        return f"for {', '.join(shapes)}"
+    is_open = any(size < 0 for tensor in portrait.inputs for size in tensor.shape[1:])
+    return "with open sizes of 1 (give --shape)" if is_open else "for one sample"
 
 
 def _heaviest(portrait: Portrait) -> str:

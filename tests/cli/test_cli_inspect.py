@@ -21,7 +21,7 @@ PARAMETERS = 61_610
 # Convolutions: outputs x channels x taps in; products: in x out.
 CONV_MACS = 28 * 28 * 6 * 9 + 10 * 10 * 16 * 6 * 25
 MATMUL_MACS = 400 * 120 + 120 * 84 + 84 * 10
-KEYS = ["model", "format", "inputs", "outputs", "parameters", "parameter_bytes", "macs"]
+KEYS = ["model", "format", "inputs", "outputs", "parameters", "buffers", "parameter_bytes", "shapes", "macs"]
 KEYS += ["uncounted", "ops", "heaviest", "files"]
 
 
@@ -91,7 +91,9 @@ def test_ops_that_cannot_be_counted_are_named() -> None:
     y = build.node("pd_op.mystery", {"x": x}, {"out": (-1, 4)})
     counted = cost(build.view({"y": y}))
     totals = inspect_module._totals(counted)
-    portrait = inspect_module.Portrait("m", "paddle-3", (), (), 0, 0, 0, counted.uncounted, totals, (), {})
+    portrait = inspect_module.Portrait(
+        "m", "paddle-3", (), (), 0, 0, 0, {}, 0, counted.uncounted, totals, (), {}
+    )
     text = "\n".join(inspect_module._text(portrait))
     assert totals[0].macs is None
     assert "at least 0" in text
@@ -121,12 +123,44 @@ def test_models_of_others_are_told_with_their_format(run: Run, shared: Path, nam
     assert found["parameters"] > 50_000
 
 
+def test_an_open_model_is_counted_for_the_shape_that_is_given(run: Run, shared: Path) -> None:
+    folder = shared / "models/paddle/ch_PP-OCRv3_det"
+    assert "multiply-accumulates with open sizes of 1 (give --shape):" in run("inspect", folder).stdout
+    macs = []
+    for side in (64, 128):
+        done = run("inspect", folder, "--shape", f"x=1,3,{side},{side}", "--json")
+        found = json.loads(done.stdout)
+        assert found["shapes"] == {"x": [1, 3, side, side]}
+        macs.append(found["macs"])
+    # Four times the picture; what works on pooled values alone stays.
+    assert macs[1] == pytest.approx(4 * macs[0], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("1,28,28", "'1,28,28' is no name with a shape"),
+        ("image=1,x", "'image=1,x' is no name with a shape"),
+        ("image=1,0,28,28", "'image=1,0,28,28' is no name with a shape"),
+        ("picture=1,1,28,28", "no input 'picture'"),
+        ("image=1,1", "image"),
+    ],
+)
+def test_a_shape_that_does_not_fit_is_refused(run: Run, lenet: Path, given: str, words: str) -> None:
+    result = run("inspect", lenet, "--shape", given)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
 def test_a_folder_of_fluid_is_told_with_a_file_for_each_parameter(run: Run, shared: Path) -> None:
     folder = shared / "models/paddle/lac_seg_fluid"
     found = json.loads(run("inspect", folder, "--json").stdout)
     assert found["format"] == "paddle-2"
     assert len(found["files"]) == 1 + 20
-    assert {"pd_op.gru", "pd_op.crf_decoding"} <= set(found["uncounted"])
+    # For one word: four products into gates, the scores of tags, and four recurrent layers 96 wide.
+    assert found["macs"] == 2 * 96 * 288 + 2 * 192 * 288 + 192 * 4 + 4 * 96 * 288
+    assert found["uncounted"] == []
+    assert "and 18 more" in run("inspect", folder).stdout
     # Embedding, six products, four recurrent layers, the transitions of tags.
     assert found["parameter_bytes"] == 4 * found["parameters"]
 
