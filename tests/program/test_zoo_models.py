@@ -11,7 +11,7 @@ import numpy as np
 import paddle
 import paddle.nn.functional as F  # noqa: N812
 import pytest
-from old_models import Old, old_world
+from old_models import Old, built_old
 from paddle import static
 from paddle.utils import unique_name
 
@@ -58,16 +58,15 @@ def paddle_3(name: str, folder: Path) -> Path:
 
 
 def old(name: str) -> Old:
-    """The net as a program of Paddle 2, with fresh weights."""
-    program, startup, scope = static.Program(), static.Program(), static.Scope()
-    with old_world(scope), static.program_guard(program, startup), unique_name.guard():
+    """The net as a program of Paddle 2, with weights of its own."""
+
+    def build() -> tuple[list[Any], list[Any]]:
         image = static.data("image", spec_of(name), "float32")
         net = create(name, num_classes=CLASSES, in_channels=1, **NARROW.get(name, {}))
         net.eval()
-        scores = net(image)
-        paddle.seed(0)
-        static.Executor(paddle.CPUPlace()).run(startup)
-    return Old(program, scope, [image], [scores])
+        return [image], [net(image)]
+
+    return built_old(build)
 
 
 def paddle_2(name: str, folder: Path) -> Path:
