@@ -35,7 +35,7 @@ EARLY, MOST_OTHER_CODES = 8, 0.005
 LEAST_SMALLER = 2.2
 
 # What ONNX Runtime has no integer kernel for, or none that is faster.
-RUN_IN_FLOAT = {"pd_op.hardswish", "pd_op.hardsigmoid", "pd_op.multiply", "pd_op.dropout"}
+RUN_IN_FLOAT = {"pd_op.hardswish", "pd_op.hardsigmoid", "pd_op.multiply", "pd_op.scale"}
 
 
 every_net = pytest.mark.parametrize("zoo", CONVOLUTIONAL, indirect=True)
