@@ -28,6 +28,7 @@ LAYERS = 100  # of convolution, batch norm and ReLU: 300 ops
 REPEATS, QUICK_REPEATS = 15, 3
 Times = list[float]
 ARRAYS = [("arrays", home, f"{act}_tensor") for home in (model_room, rewriting) for act in ("read", "write")]
+ARRAYS.append(("arrays", model_room, "view_tensor"))
 DISK = [("disk", _disk, "sync"), ("checksums", sums, "digest"), ("checksums", saving, "sums_text")]
 
 
@@ -64,7 +65,6 @@ def passes(repeats: int) -> Iterator[Row]:
     model = deep_model()
     yield Row("pass over a long program", "ops", op_count(model))
     work: dict[str, Callable[[], object]] = {
-        "fold batch norm": partial(rewrite, model, PASSES["fold-batch-norm"]),
         "a pass that finds nothing": partial(rewrite, model, PASSES["untranspose-weight"]),
         "an edit that changes nothing": lambda: Editor(model).finish("nothing"),
     }

@@ -147,6 +147,25 @@ class TensorMissing(UserError, KeyError):
     name: str
 
 
+class TensorNotAsDeclared(UserError, ValueError):
+    """A tensor in a scope has another shape or element type than the program says.
+
+    ## Why
+    It was set by hand, or belongs to another program that lives in the same scope. What was written so could
+    not be loaded again.
+
+    ## What to do
+    Give the scope in which this program lives, or set the tensor to what the program declares.
+    """
+
+    code = "tensor-not-as-declared"
+    says = "The tensor {name!r} is {found}, and the program says {wanted}."
+    next_step = "Give the scope that the program lives in, or set the tensor to what it declares."
+    name: str
+    found: str
+    wanted: str
+
+
 class ErasedInUse(InternalError, ValueError):
     """A rewrite tried to remove an operator whose result is still read.
 

@@ -12,7 +12,8 @@ from spokeshave.errors.files import CannotWrite
 from spokeshave.files import _disk
 from spokeshave.files._claim import PART, claim, clear_abandoned
 
-Data = Union[bytes, bytearray, memoryview]
+Data = Union[bytes, memoryview, tuple[Union[bytes, memoryview], ...]]
+"""The bytes of a file, whole or in parts, one behind the other."""
 
 
 def write_atomically(path: Path, data: Data) -> None:
@@ -42,6 +43,11 @@ def write_together(files: Mapping[Path, Data]) -> None:
         for folder in dict.fromkeys(target.parent for target in targets):
             with _disk.writing(folder):
                 _disk.sync(folder)
+
+
+def parts_of(data: Data) -> tuple[bytes | memoryview, ...]:
+    """The parts of what a file is to hold, in order."""
+    return data if isinstance(data, tuple) else (data,)
 
 
 def _targets(files: Mapping[Path, Data]) -> dict[Path, Data]:
@@ -79,7 +85,8 @@ def _make_file(path: Path) -> None:
 
 
 def _fill(part: Path, data: Data, like: Path) -> None:
-    part.write_bytes(data)
+    with part.open("wb") as file:
+        file.writelines(parts_of(data))
     if like.exists():
         shutil.copymode(like, part)
     _disk.sync(part)

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from spokeshave.errors.files import ChecksumWrong, FileOutsideFolder, SumsMalformed
 from spokeshave.files import _disk
-from spokeshave.files.atomic import Data, write_atomically
+from spokeshave.files.atomic import Data, parts_of, write_atomically
 
 SUMS = "SHA256SUMS"
 CHUNK_BYTES = 1 << 20
@@ -40,8 +40,15 @@ def write_sums(path: Path, files: Sequence[Path]) -> None:
 
 def sums_text(contents: Mapping[str, Data]) -> bytes:
     """What `write_sums` would write for files of these names and contents in its folder."""
-    lines = [_line(name, hashlib.sha256(data).hexdigest()) for name, data in sorted(contents.items())]
+    lines = [_line(name, _digest_of(data)) for name, data in sorted(contents.items())]
     return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def _digest_of(data: Data) -> str:
+    state = hashlib.sha256()
+    for part in parts_of(data):
+        state.update(part)
+    return state.hexdigest()
 
 
 def sums_of(path: Path) -> dict[str, str]:

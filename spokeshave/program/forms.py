@@ -13,7 +13,6 @@ from spokeshave.seams import (
     Program,
     Value,
     building,
-    clone,
     erase,
     forget_schedule,
     input_ops,
@@ -36,7 +35,7 @@ def for_inference(
     input of that name, and what made it goes. One that is needed and not chosen is an error.
     """
     names = [name for name, _ in model.view.outputs] if outputs is None else list(outputs)
-    program, mapping = clone(model.program)
+    program, mapping = model.cloned_program()
     fetches = tuple((name, mapping.look_up(model.target(name))) for name in names)
     with building(program):
         if inputs is not None:
@@ -55,7 +54,7 @@ def for_training(model: Model) -> Model:
     Batch norms and dropout of a model in test mode train again. Where some train already, those in test mode
     were put there on purpose, and stay.
     """
-    program, mapping = clone(model.program)
+    program, mapping = model.cloned_program()
     fetches = tuple((name, mapping.look_up(value)) for name, value in model.fetches)
     with building(program):
         for op in reversed(training_ops(program)):

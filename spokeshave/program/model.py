@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import paddle
@@ -27,8 +28,10 @@ from spokeshave.seams import (
     has_tensor,
     named_values,
     persistable_values,
+    plain_clone,
     read_tensor,
     static_mode,
+    view_tensor,
     write_tensor,
 )
 
@@ -110,9 +113,16 @@ class Model:
                 raise run_refused(self.view, error) from error
         return dict(zip(dict.fromkeys(names), map(np.asarray, results)))
 
+    def cloned_program(self) -> tuple[Program, Any]:
+        """A copy of the program, and the map whose `look_up` gives each of its values in the copy.
+
+        Values of a program of the user's own are found in the copy by what they are; of others, by name.
+        """
+        return clone(self.program) if self.borrows else plain_clone(self.program)
+
     def copy(self) -> Model:
         """A model of its own with the same program and numbers; a borrowed scope stays borrowed."""
-        program, mapping = clone(self.program)
+        program, mapping = self.cloned_program()
         fetches = tuple((name, mapping.look_up(value)) for name, value in self.fetches)
         scope = self.scope if self.borrows else self._copied_scope()
         copied = Model(program, scope, fetches, self.borrows)
@@ -129,7 +139,7 @@ class Model:
         scope = paddle.static.Scope()
         for name in persistable_values(self.program):
             if name in self.parameters or self.holds(name):
-                write_tensor(scope, name, self.weight(name))
+                write_tensor(scope, name, view_tensor(self.scope, name))
         return scope
 
     def op(self, node_id: str) -> Operation:

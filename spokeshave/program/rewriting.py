@@ -135,8 +135,8 @@ class Editor:
         ops = self._model.program.global_block().ops
         shown = {value.id for value in self._outputs.values()}
         self._unread = {op.id() for op in ops if _is_dead(op, shown)}
-        # What every reader was given in place of a value, with the name of that value.
-        self._heirs: list[tuple[str | None, Value]] = []
+        # What every reader was given in place of a value, by its id, with the name of that value.
+        self._heirs: dict[str, tuple[Value, str]] = {}
 
     @property
     def view(self) -> GraphView:
@@ -218,7 +218,9 @@ class Editor:
         if readers is None:
             shown = {name for name, shown in view.outputs if shown == value_id}
             self._outputs.update(dict.fromkeys(shown & set(self._outputs), to))
-            self._heirs.append((name_of(self.value(value_id)), to))
+            name = name_of(self.value(value_id))
+            if name is not None:
+                self._heirs[to.id] = to, name
 
     def show(self, name: str, value: Value) -> None:
         """Gives a value a name under which the model hands it out; another of that name gives way."""
@@ -259,15 +261,15 @@ class Editor:
         return model
 
     def _erase(self, op: Operation) -> None:
-        gone = {value.id for value in op.results() if not is_absent(value)}
+        for value in op.results() if self._heirs else ():
+            self._heirs.pop(value.id, None)
         erase(op)
-        self._heirs = [(name, heir) for name, heir in self._heirs if heir.id not in gone]
 
     def _hand_names_on(self) -> None:
         """Gives the name of a value that is gone to what stands in its place."""
         if self._heirs:
             alive = named_values(self._model.program)
-            name_values((heir, name) for name, heir in self._heirs if name and name not in alive)
+            name_values((heir, name) for heir, name in self._heirs.values() if name not in alive)
 
     def _free(self, name: str) -> str:
         taken = self._picture.view.values

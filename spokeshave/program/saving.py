@@ -9,14 +9,14 @@ from pathlib import Path
 
 from spokeshave.errors.files import CannotWrite
 from spokeshave.errors.program import NotAModel, ProgramNotWritable
-from spokeshave.files import sums_text, write_together
+from spokeshave.files import Data, sums_text, write_together
 from spokeshave.program.document import check_document
 from spokeshave.program.finding import MODEL_SUFFIX, SUMS_SUFFIX, WEIGHTS_SUFFIX
 from spokeshave.program.forms import for_inference
 from spokeshave.program.loading import declared_parameters
 from spokeshave.program.model import Model
-from spokeshave.program.weights import weights_bytes
-from spokeshave.seams import REFUSALS, Program, building, new_fetch, read_tensor, words_of, write_program
+from spokeshave.program.weights import weights_parts
+from spokeshave.seams import REFUSALS, Program, building, new_fetch, view_tensor, words_of, write_program
 
 
 def save(
@@ -39,7 +39,7 @@ def save(
     with building(model.program):
         for place, (name, value) in enumerate(model.fetches):
             new_fetch(value, name, place)
-    contents = {
+    contents: dict[str, Data] = {
         prefix.name + WEIGHTS_SUFFIX: _weights_of(model),
         prefix.name + MODEL_SUFFIX: _program_bytes(model.program, prefix),
     }
@@ -48,9 +48,8 @@ def save(
     return tuple(prefix.with_name(name) for name in (*contents, prefix.name + SUMS_SUFFIX))
 
 
-def _weights_of(model: Model) -> bytearray:
-    dtypes = {name: dtype for name, (_, dtype) in declared_parameters(model.program).items()}
-    return weights_bytes(dtypes, partial(read_tensor, model.scope))
+def _weights_of(model: Model) -> tuple[bytes | memoryview, ...]:
+    return weights_parts(declared_parameters(model.program), partial(view_tensor, model.scope))
 
 
 def _program_bytes(program: Program, prefix: Path) -> bytes:

@@ -20,7 +20,6 @@ from spokeshave.seams import (
     Scope,
     Value,
     building,
-    clone,
     erase,
     insert_after,
     set_shape,
@@ -44,7 +43,7 @@ def shaped(model: Model, shapes: Shapes) -> GraphView:
     >>> graph.cost(view).macs                                      # doctest: +SKIP
     """
     feed = _zeros(model.inputs, shapes)
-    program, mapping = clone(model.program)
+    program, mapping = model.cloned_program()
     asked = _asked(model.view)
     with building(program):
         for op in reversed(training_ops(program)):

@@ -16,7 +16,6 @@ from spokeshave.seams import (
     Operation,
     Value,
     attributes,
-    clone,
     has_tensor,
     is_absent,
     operand_names,
@@ -102,7 +101,7 @@ def append_training(model: Model, loss: str, optimizer: Any, *, carry: Training 
     if serves_a_program(optimizer):
         raise OptimizerUsed(optimizer=type(optimizer).__name__)
     kept = _remembered(model, carry)
-    program, mapping = clone(model.program)
+    program, mapping = model.cloned_program()
     fetches = tuple((name, mapping.look_up(value)) for name, value in model.fetches)
     target = mapping.look_up(_checked_loss(model, loss))
     startup = paddle.static.Program()

@@ -9,11 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from spokeshave.errors.formats import NameLeadsOut
-from spokeshave.errors.program import WeightsDoNotFit, WeightsMissing, WeightsTruncated
+from spokeshave.errors.program import (
+    TensorNotAsDeclared,
+    WeightsDoNotFit,
+    WeightsMissing,
+    WeightsTruncated,
+)
 
 _Kind = tuple[tuple[int, ...], str]
 Declared = Mapping[str, _Kind]
@@ -142,18 +148,39 @@ def looks_like_weights(head: bytes) -> bool:
     return version == 0 and 0 < length < _LONGEST_HEADER and head[20:21] in (b"", b"\x08")
 
 
-def weights_bytes(dtypes: Mapping[str, str], read: Callable[[str], np.ndarray]) -> bytearray:
-    """The bytes of a weights file: tensors in order of their names, as Paddle writes them.
+def weights_parts(declared: Declared, read: Callable[[str], np.ndarray]) -> tuple[bytes | memoryview, ...]:
+    """The bytes of a weights file, part by part: tensors in order of their names, as Paddle writes them.
 
-    `read` gives them one by one, so that beside the bytes there is one tensor in memory, not all.
+    Parts are the very memory that `read` gives. A tensor that is not as declared is an error: the file could
+    not be loaded.
     """
-    found = bytearray()
-    for name in sorted(dtypes):
+    parts: list[bytes | memoryview] = []
+    for name in sorted(declared):
         array = np.asarray(read(name), order="C")
-        description = _describe(array.shape, dtypes[name])
-        found += struct.pack("<IQIi", 0, 0, 0, len(description)) + description
-        found += array.reshape(-1).view(np.uint8).data
-    return found
+        _check_as_declared(name, array, *declared[name])
+        parts += _head(*declared[name]), array.reshape(-1).view(np.uint8).data
+    return tuple(parts)
+
+
+def _head(shape: tuple[int, ...], dtype: str) -> bytes:
+    description = _describe(shape, dtype)
+    return struct.pack("<IQIi", 0, 0, 0, len(description)) + description
+
+
+def _size(shape: tuple[int, ...], dtype: str) -> int:
+    # Of Python's integers, which do not wrap around: a damaged header may name any lengths.
+    return math.prod(shape) * _stored(dtype).itemsize
+
+
+def _stored(dtype: str) -> np.dtype[Any]:
+    """What NumPy holds an element type in."""
+    return np.dtype("uint16" if dtype == "bfloat16" else dtype)
+
+
+def _check_as_declared(name: str, array: np.ndarray, shape: tuple[int, ...], dtype: str) -> None:
+    if array.shape != shape or array.dtype != _stored(dtype):
+        found = f"{array.dtype}{list(array.shape)}"
+        raise TensorNotAsDeclared(name=name, found=found, wanted=f"{dtype}{list(shape)}")
 
 
 def _read_header(reader: _Reader) -> tuple[tuple[int, ...], str]:
@@ -174,12 +201,9 @@ def _read_header(reader: _Reader) -> tuple[tuple[int, ...], str]:
 
 
 def _read_numbers(reader: _Reader, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    stored = np.dtype("uint16" if dtype == "bfloat16" else dtype)
     if min(shape, default=0) < 0:
         raise reader.broken(f"its header gives the shape {list(shape)}")
-    # Of Python's integers, which do not wrap around: a damaged header may name any lengths.
-    size = math.prod(shape) * stored.itemsize
-    return np.frombuffer(reader.take(size), stored).reshape(shape)
+    return np.frombuffer(reader.take(_size(shape, dtype)), _stored(dtype)).reshape(shape)
 
 
 def _fields(message: bytes, reader: _Reader) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
 
 from spokeshave.seams.handles import Operation, Program, Scope, Value
 from spokeshave.seams.kinds import BLOCK, PROGRAM, VALUE
-from spokeshave.seams.lineage import clone, counterpart, descended
+from spokeshave.seams.lineage import clone, counterpart, descended, plain_clone
 from spokeshave.seams.modes import TESTED_VERSIONS, building, dynamic_mode, static_mode
 from spokeshave.seams.naming import (
     made_name,
@@ -48,7 +48,14 @@ from spokeshave.seams.programs import (
 )
 from spokeshave.seams.scopes import in_scope
 from spokeshave.seams.storage import REFUSALS, read_program, words_of, write_program
-from spokeshave.seams.tensors import erase_tensors, has_tensor, read_tensor, tensor_names, write_tensor
+from spokeshave.seams.tensors import (
+    erase_tensors,
+    has_tensor,
+    read_tensor,
+    tensor_names,
+    view_tensor,
+    write_tensor,
+)
 from spokeshave.seams.tracing import (
     Traced,
     callable_program,
@@ -112,6 +119,7 @@ __all__ = [
     "ops_within",
     "parameter_ops",
     "persistable_values",
+    "plain_clone",
     "program_of",
     "read_program",
     "read_tensor",
@@ -127,6 +135,7 @@ __all__ = [
     "taken_apart_on_failure",
     "tensor_names",
     "trace",
+    "view_tensor",
     "with_arguments",
     "words_of",
     "write_program",

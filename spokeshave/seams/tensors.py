@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import paddle
@@ -23,6 +24,32 @@ def read_tensor(scope: Scope, name: str) -> np.ndarray:
         # Running a program whose tensor is missing would end the process.
         raise TensorMissing(name=name)
     return np.array(scope.find_var(name).get_tensor())
+
+
+def view_tensor(scope: Scope, name: str) -> np.ndarray:
+    """A tensor as it lies in the scope, not to be written to; a copy where NumPy has no such type.
+
+    It shows what is there while nothing writes to the tensor, and holds the memory however long it lives.
+    """
+    if not has_tensor(scope, name):
+        raise TensorMissing(name=name)
+    try:
+        return np.from_dlpack(_Shared(scope.find_var(name).get_tensor()))
+    except (BufferError, RuntimeError, TypeError):
+        return read_tensor(scope, name)
+
+
+class _Shared:
+    """What NumPy asks of memory that is shared with it."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._tensor._to_dlpack()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # the CPU, which has one memory
 
 
 def write_tensor(scope: Scope, name: str, array: np.ndarray) -> None:

@@ -55,7 +55,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EIO])
-@pytest.mark.parametrize("step", ["write_bytes", "replace", "touch"])
+@pytest.mark.parametrize("step", ["open", "replace", "touch"])
 def test_after_a_failure_the_old_file_is_whole_and_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, number: int
 ) -> None:

@@ -34,23 +34,31 @@ def test_no_files_are_no_work(tmp_path: Path) -> None:
 def test_a_failure_with_any_file_leaves_all_old_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files: dict[Path, bytes | memoryview] = {tmp_path / name: name.encode() for name in "abc"}
     write_together(dict.fromkeys(files, b"old"))
-    write_bytes = Path.write_bytes
+    real_open: Any = Path.open
     for fatal in range(3):
         written: list[Path] = []
 
-        def fail(self: Path, data: Any, at: int = fatal, done: list[Path] = written) -> int:
-            done.append(self)
+        def fail(self: Path, mode: str = "r", *more: Any, at: int = fatal, done: Any = written) -> Any:
+            done += [self] if mode == "wb" else []
             if len(done) > at:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return write_bytes(self, data)
+            return real_open(self, mode, *more)
 
-        monkeypatch.setattr(Path, "write_bytes", fail)
+        monkeypatch.setattr(Path, "open", fail)
         with pytest.raises(CannotWrite) as caught:
             write_together(files)
         monkeypatch.undo()
         assert caught.value.facts["path"] == str(tmp_path / "abc"[fatal])
         assert {path.read_bytes() for path in files} == {b"old"}
         assert names(tmp_path) == ["a", "b", "c"]
+
+
+def test_a_file_in_parts_is_the_parts_one_behind_the_other(tmp_path: Path) -> None:
+    parts = (b"one ", memoryview(b"two "), b"three")
+    write_together({tmp_path / "a": parts})
+    assert (tmp_path / "a").read_bytes() == b"one two three"
+    write_sums(tmp_path / "SUMS", [tmp_path / "a"])
+    assert (tmp_path / "SUMS").read_bytes() == sums_text({"a": parts})
 
 
 def test_something_that_is_no_file_among_them_stops_all(tmp_path: Path) -> None:

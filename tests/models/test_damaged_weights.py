@@ -23,7 +23,7 @@ from spokeshave.errors import SpokeshaveError
 from spokeshave.errors.models import CodeInWeights, WeightsUnreadable
 from spokeshave.errors.program import WeightsTruncated
 from spokeshave.models import read_weights
-from spokeshave.program.weights import weights_bytes
+from spokeshave.program.weights import weights_parts
 
 ARRAYS: dict[str, np.ndarray] = {
     "conv.weight": np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2),
@@ -191,8 +191,14 @@ def test_a_header_that_is_no_table_is_refused(tmp_path: Path, header: bytes) -> 
         read(tmp_path, "a.safetensors", struct.pack("<Q", len(header)) + header)
 
 
+def record() -> bytes:
+    """The file that fluid wrote for one weight."""
+    array = ARRAYS["conv.weight"]
+    return b"".join(weights_parts({"w": (array.shape, "float32")}, {"w": array}.__getitem__))
+
+
 def test_a_truncated_record_in_a_folder_is_refused(tmp_path: Path) -> None:
-    whole = weights_bytes({"w": ARRAYS["conv.weight"]}, {"w": "float32"})
+    whole = record()
     folder = tmp_path / "folder"
     folder.mkdir()
     assert_same(read_folder(folder, whole), {"w": ARRAYS["conv.weight"]})
@@ -271,7 +277,7 @@ def test_a_damaged_safetensors_file_gives_our_errors_only(folder: Path, content:
     assert_ours(content, folder / "a.safetensors")
 
 
-@given(damaged(weights_bytes({"w": ARRAYS["conv.weight"]}, {"w": "float32"})))
+@given(damaged(record()))
 @settings(max_examples=300)
 def test_a_damaged_record_gives_our_errors_only(folder: Path, content: bytes) -> None:
     (folder / "one").mkdir(exist_ok=True)

@@ -18,7 +18,7 @@ from spokeshave.errors.models import CodeInWeights, NoWeights, WeightsOfAnotherN
 from spokeshave.errors.registry import UnknownName
 from spokeshave.errors.select import RuleMatchedNothing
 from spokeshave.models import MobileNet, create, load_weights, read_weights
-from spokeshave.program.weights import weights_bytes
+from spokeshave.program.weights import weights_parts
 from spokeshave.seams import parameter_ops, read_tensor
 
 
@@ -50,7 +50,8 @@ def write_folder(folder: Path, weights: dict[str, np.ndarray]) -> Path:
     """As fluid wrote it: a file of one record for each parameter."""
     folder.mkdir()
     for name, array in weights.items():
-        (folder / name).write_bytes(weights_bytes({name: array}, {name: str(array.dtype)}))
+        parts = weights_parts({name: (array.shape, str(array.dtype))}, weights.__getitem__)
+        (folder / name).write_bytes(b"".join(parts))
     return folder
 
 

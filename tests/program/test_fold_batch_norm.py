@@ -383,7 +383,7 @@ def test_a_scaled_weight_makes_what_the_weight_made_times_the_gain(
     image = paddle.to_tensor(random.standard_normal((1, groups * into, 3, 3)))
     run = F.conv2d_transpose if is_transposed else F.conv2d
     node = Node("n", f"pd_op.{run.__name__}", attrs={"groups": groups})
-    made = run(image, paddle.to_tensor(scaled(node, weight, gain)), groups=groups).numpy()
+    made = run(image, paddle.to_tensor(scaled(node, weight.copy(), gain)), groups=groups).numpy()
     wanted = run(image, paddle.to_tensor(weight), groups=groups).numpy() * gain[:, None, None]
     np.testing.assert_allclose(made, wanted, rtol=1e-9, atol=1e-9)  # double precision, a few sums
 

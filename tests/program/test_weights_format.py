@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from paddle import static
 
-from spokeshave.errors.program import WeightsDoNotFit, WeightsTruncated
-from spokeshave.program.weights import Declared, each_weight, weights_bytes
+from spokeshave.errors.program import TensorNotAsDeclared, WeightsDoNotFit, WeightsTruncated
+from spokeshave.program.weights import Declared, each_weight, weights_parts
 from spokeshave.seams import static_mode
 
 pytest_plugins = ["program_nets"]
@@ -30,8 +30,9 @@ def read_weights(file: Path, declared: Declared) -> dict[str, Any]:
 
 def there_and_back(folder: Path, weights: dict[str, Any], dtypes: dict[str, str]) -> dict[str, Any]:
     file = folder / "m.pdiparams"
-    file.write_bytes(weights_bytes(dtypes, weights.__getitem__))
-    return read_weights(file, {n: (a.shape, dtypes[n]) for n, a in weights.items()})
+    declared = {n: (a.shape, dtypes[n]) for n, a in weights.items()}
+    file.write_bytes(b"".join(weights_parts(declared, weights.__getitem__)))
+    return read_weights(file, declared)
 
 
 @given(data=st.data())
@@ -78,9 +79,20 @@ def test_the_bytes_are_those_that_paddle_writes(tmp_path: Path, dtype: str) -> N
         kept = [op.result(0) for op in program.global_block().ops if op.name() == "builtin.parameter"]
         paddle.static.io.save_vars(executor, str(tmp_path), program, vars=kept, filename="theirs")
         assert x is not None
-    assert (tmp_path / "theirs").read_bytes() == weights_bytes(
-        dict.fromkeys(weights, dtype), weights.__getitem__
-    )
+    declared = {name: (array.shape, dtype) for name, array in weights.items()}
+    assert (tmp_path / "theirs").read_bytes() == b"".join(weights_parts(declared, weights.__getitem__))
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((2, 4), np.float32), r"'w' is float32\[2, 4\], and the program says float32\[2, 3\]"),
+        (np.zeros((2, 3), np.float16), r"'w' is float16\[2, 3\], and the program says float32\[2, 3\]"),
+    ],
+)
+def test_a_tensor_that_is_not_as_declared_is_not_written(array: Any, words: str) -> None:
+    with pytest.raises(TensorNotAsDeclared, match=words):
+        weights_parts({"w": ((2, 3), "float32")}, {"w": array}.__getitem__)
 
 
 def test_a_negative_length_that_both_files_name_is_no_length(tmp_path: Path) -> None:

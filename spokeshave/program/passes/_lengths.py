@@ -12,9 +12,7 @@ from spokeshave.graph import GraphView, Node
 from spokeshave.ops.elementwise import ADD, MULTIPLY
 from spokeshave.ops.lengths import keeps_length
 from spokeshave.ops.linear import MATMUL
-from spokeshave.ops.shape import FLATTEN, RESHAPE, TRANSPOSE
-
-SLICE = "pd_op.slice"
+from spokeshave.ops.shape import FLATTEN, RESHAPE, SLICE, TRANSPOSE
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def _moved(node: Node, axis: int) -> _Maybe:
         return Length(x, int(node.attrs["perm"][axis]))
     if node.op == FLATTEN.name and axis < node.attrs["start_axis"]:
         return Length(x, axis)
-    if node.op == SLICE:
+    if node.op == SLICE.name:
         gone, cut = (set(node.attrs.get(name, ())) for name in ("decrease_axis", "axes"))
         for lost in sorted(gone):
             axis += lost <= axis

@@ -8,14 +8,24 @@ from dataclasses import dataclass, field
 from spokeshave.graph import GraphView, Node
 from spokeshave.ops.effects import SHARE_DATA
 from spokeshave.ops.elementwise import SCALE
-from spokeshave.ops.shape import CAST, CONCAT, FLATTEN, RESHAPE, TRANSPOSE
+from spokeshave.ops.shape import (
+    ASSIGN,
+    CAST,
+    CONCAT,
+    EXPAND,
+    FLATTEN,
+    PAD,
+    PAD3D,
+    RESHAPE,
+    SQUEEZE,
+    TILE,
+    TRANSPOSE,
+    UNSQUEEZE,
+)
 from spokeshave.program.passes._constants import constant_ints, constant_number, is_overwritten
 from spokeshave.program.passes._passing import let_pass, reason_to_stay
 from spokeshave.program.rewriting import Editor, Found, Pass
 from spokeshave.report import Reason
-
-ASSIGN, PAD, PAD3D = "pd_op.assign", "pd_op.pad", "pd_op.pad3d"
-SQUEEZE, UNSQUEEZE, EXPAND, TILE = "pd_op.squeeze", "pd_op.unsqueeze", "pd_op.expand", "pd_op.tile"
 
 
 class DropIdentities(Pass):
@@ -124,7 +134,9 @@ def _concat(seen: _Seen, node: Node) -> _Same | None:
 
 def _pad(seen: _Seen, node: Node) -> _Same | None:
     widths = (
-        node.attrs.get("paddings") if node.op == PAD else constant_ints(seen.view, node.operand("paddings"))
+        node.attrs.get("paddings")
+        if node.op == PAD.name
+        else constant_ints(seen.view, node.operand("paddings"))
     )
     return (node, "x") if widths is not None and not any(widths) else None
 
@@ -142,7 +154,7 @@ def _transpose(seen: _Seen, node: Node) -> _Same | None:
 
 
 def _squeeze(seen: _Seen, node: Node) -> _Same | None:
-    before = seen.before(node, UNSQUEEZE)
+    before = seen.before(node, UNSQUEEZE.name)
     if before is None:
         return None
     rank = len(seen.shape(before.out))
@@ -156,17 +168,17 @@ def _axes(seen: _Seen, node: Node, rank: int) -> Sequence[int]:
 
 
 SAME: dict[str, Callable[[_Seen, Node], _Same | None]] = {
-    ASSIGN: _copy,
+    ASSIGN.name: _copy,
     SHARE_DATA: _copy,
     CAST.name: _cast,
     SCALE.name: _scale,
     RESHAPE.name: _reshape,
     FLATTEN.name: _flatten,
-    EXPAND: _expand,
-    TILE: _tile,
+    EXPAND.name: _expand,
+    TILE.name: _tile,
     CONCAT.name: _concat,
-    PAD: _pad,
-    PAD3D: _pad,
+    PAD.name: _pad,
+    PAD3D.name: _pad,
     TRANSPOSE.name: _transpose,
-    SQUEEZE: _squeeze,
+    SQUEEZE.name: _squeeze,
 }

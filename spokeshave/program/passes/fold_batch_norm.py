@@ -88,8 +88,12 @@ class FoldBatchNorm(Pass):
 
 
 def scaled(node: Node, weight: np.ndarray, gain: np.ndarray) -> np.ndarray:
-    """The weight of a node with each output channel multiplied by its gain, in the type that it has."""
-    return np.asarray(weight * _factors(node, gain, weight.shape)).astype(weight.dtype)
+    """The weight of a node, in place, with each output channel multiplied by its gain.
+
+    Worked out in the double precision of the gains, without a second array.
+    """
+    factors = _factors(node, gain, weight.shape)
+    return np.asarray(np.multiply(weight, factors, out=weight, casting="same_kind"))
 
 
 def _factors(node: Node, gain: np.ndarray, shape: Shape) -> np.ndarray:

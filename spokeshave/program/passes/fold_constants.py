@@ -10,18 +10,28 @@ import paddle
 
 from spokeshave.graph import GraphView, Node
 from spokeshave.ops.effects import ASSIGN_VALUE, is_pure
-from spokeshave.ops.elementwise import ADD, MULTIPLY, SCALE
-from spokeshave.ops.shape import CAST, CONCAT, FLATTEN, FULL, FULL_INT_ARRAY, RESHAPE
+from spokeshave.ops.elementwise import ADD, FLOOR_DIVIDE, MULTIPLY, SCALE, SUBTRACT
+from spokeshave.ops.shape import (
+    ASSIGN,
+    CAST,
+    CONCAT,
+    FLATTEN,
+    FULL,
+    FULL_INT_ARRAY,
+    RESHAPE,
+    SHAPE,
+    SHAPE64,
+    SLICE,
+    SQUEEZE,
+    STACK,
+    UNSQUEEZE,
+)
 from spokeshave.program.passes._constants import constant_ints, constant_number, is_overwritten
 from spokeshave.program.passes._lengths import Length, Origins
 from spokeshave.program.rewriting import Editor, Found, Pass
 from spokeshave.report import Reason
 from spokeshave.seams import new_constant
 
-ASSIGN = "pd_op.assign"
-SHAPES = ("pd_op.shape64", "pd_op.shape")
-SLICE, STACK, SUBTRACT = "pd_op.slice", "pd_op.stack", "pd_op.subtract"
-SQUEEZE, UNSQUEEZE, FLOOR_DIVIDE = "pd_op.squeeze", "pd_op.unsqueeze", "pd_op.floor_divide"
 # What is longer is no shape, and may be cheaper to make than to store.
 LONGEST = 1024
 # The number of a `full` is kept as a float, which knows no odd integers above.
@@ -279,17 +289,17 @@ RULES: dict[str, Callable[[_Sight], np.ndarray | None]] = {
     FULL.name: _full,
     FULL_INT_ARRAY.name: _full_int_array,
     ASSIGN_VALUE: _assign_value,
-    **dict.fromkeys(SHAPES, _shape),
-    SLICE: _slice,
+    **dict.fromkeys((SHAPE.name, SHAPE64.name), _shape),
+    SLICE.name: _slice,
     SCALE.name: _scale,
     ADD.name: _arithmetic(lambda a, b: a + b),
-    SUBTRACT: _arithmetic(lambda a, b: a - b),
+    SUBTRACT.name: _arithmetic(lambda a, b: a - b),
     MULTIPLY.name: _arithmetic(lambda a, b: a * b),
-    FLOOR_DIVIDE: _quotient,
+    FLOOR_DIVIDE.name: _quotient,
     CAST.name: _cast,
     CONCAT.name: _gathered(lambda parts, axis: np.concatenate(parts, axis)),
-    STACK: _gathered(lambda parts, axis: np.stack(parts, axis)),
-    **dict.fromkeys((ASSIGN, RESHAPE.name, FLATTEN.name, SQUEEZE, UNSQUEEZE), _moved),
+    STACK.name: _gathered(lambda parts, axis: np.stack(parts, axis)),
+    **dict.fromkeys((ASSIGN.name, RESHAPE.name, FLATTEN.name, SQUEEZE.name, UNSQUEEZE.name), _moved),
 }
 
 
