@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spokeshave.engines.runner import Array, InputSpec, check_feed
+from spokeshave.engines.runner import Array, check_feed
 from spokeshave.program import Model
 
 
@@ -20,9 +20,7 @@ class PaddleRunner:
         self._model = model
         self.inputs = model.view.inputs
         self.outputs = tuple(name for name, _ in model.view.outputs)
-        self._specs = [
-            InputSpec(v.id, v.dtype, tuple(None if n < 0 else n for n in v.shape)) for v in model.inputs
-        ]
+        self._specs = model.input_specs
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs for one batch, by name."""

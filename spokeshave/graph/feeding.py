@@ -32,6 +32,10 @@ class InputSpec:
         dtype = _TRAVELS_AS.get(value.dtype, value.dtype)
         return InputSpec(value.id, dtype, tuple(None if n < 0 else n for n in value.shape))
 
+    def open(self) -> InputSpec:
+        """The same with any size along every axis."""
+        return InputSpec(self.name, self.dtype, (None,) * len(self.shape))
+
     def __str__(self) -> str:
         return f"{self.dtype} [{', '.join('any' if n is None else str(n) for n in self.shape)}]"
 

@@ -66,8 +66,8 @@ def load(
 
     `path` is a folder that holds one model, a prefix (`folder/NAME`), or one of its files; what they are is
     seen by what they hold. `model_filename` and `params_filename` name the files in a folder, as old Paddle
-    did. Paddle 2 never compared what was fed with the shapes that a file declares; `input_shapes` gives
-    inputs of such a model other shapes than declared, -1 for any size.
+    did. Paddle 2 never compared what was fed with the sizes that a file declares, so such a model runs on
+    others too; `input_shapes` gives its inputs other shapes for good, -1 for any size.
 
     Program and weights are checked before Paddle sees them, also against `NAME.sha256` where `save` left
     one; what is wrong is an error that names the file. Costs one read of the files, two where there are
@@ -133,7 +133,8 @@ def _read_paddle_2(file: Path, old: OldProgram, params_filename: str | None) -> 
     stored = {name: dtype for name, dtype in found.items() if dtype == "int8"}
     program = to_pir(old, str(file), stored).program
     values = (value for _, value in _take_fetches(program))
-    return Model(program, scope, tuple(zip(old_outputs(old), values)))
+    fetches = tuple(zip(old_outputs(old), values))
+    return Model(program, scope, fetches, takes_other_sizes=True)
 
 
 def _each(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +43,9 @@ class Model:
     It owns its scope, or borrows the user's (`borrows`): then verbs write new tensors into that scope,
     so that a training and a test program share them. No verb changes a model that it was given.
 
+    A model as Paddle 2 saved it `takes_other_sizes` than its file declares, as Paddle 2 never compared them:
+    it may be run on what has as many axes. Once it is rewritten, the declared sizes hold.
+
     >>> model = spokeshave.load("lenet")                      # doctest: +SKIP
     >>> model.run({"image": np.zeros((1, 1, 28, 28), "float32")})  # doctest: +SKIP
     """
@@ -51,6 +54,7 @@ class Model:
     scope: Scope
     fetches: tuple[tuple[str, Value], ...] = ()
     borrows: bool = False
+    takes_other_sizes: bool = False
     _executors: list[paddle.static.Executor] = field(default_factory=list, repr=False)
 
     @staticmethod
@@ -77,6 +81,12 @@ class Model:
         """What the model takes: names, shapes, types."""
         return tuple(self.view.value(name) for name in self.view.inputs)
 
+    @property
+    def input_specs(self) -> tuple[InputSpec, ...]:
+        """What each input takes when the model is run."""
+        specs = (InputSpec.of(value) for value in self.inputs)
+        return tuple(spec.open() if self.takes_other_sizes else spec for spec in specs)
+
     @cached_property
     def parameters(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """Shape and type of every parameter that the program declares and a scope keeps, by name."""
@@ -102,7 +112,7 @@ class Model:
 
         The feed is checked before Paddle sees it: every input by its name, in its type and shape.
         """
-        check_feed([InputSpec.of(value) for value in self.inputs], feed)
+        check_feed(self.input_specs, feed)
         names = [name for name, _ in self.view.outputs] if values is None else list(values)
         targets = [self.target(name) for name in dict.fromkeys(names)]
         self._prepare_scope()
@@ -125,14 +135,14 @@ class Model:
         program, mapping = self.cloned_program()
         fetches = tuple((name, mapping.look_up(value)) for name, value in self.fetches)
         scope = self.scope if self.borrows else self._copied_scope()
-        copied = Model(program, scope, fetches, self.borrows)
+        copied = replace(self, program=program, scope=scope, fetches=fetches, _executors=[])
         # A picture of the copy is the picture of this model with other objects behind it.
         copied.__dict__["picture"] = self.picture.translated(mapping.look_up)
         return copied
 
     def owned(self) -> Model:
         """The same program with its numbers copied into a scope of its own."""
-        return Model(self.program, self._copied_scope(), self.fetches)
+        return replace(self, scope=self._copied_scope(), borrows=False, _executors=[])
 
     def _copied_scope(self) -> Scope:
         """All that the program keeps, what an optimizer remembers included as far as it is there."""

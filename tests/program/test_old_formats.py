@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import paddle
+import paddle.nn.functional as F  # noqa: N812
 import pytest
 from old_models import (
     SHAPE,
@@ -23,10 +24,11 @@ from old_models import (
     op_of,
     small_net,
 )
-from paddle import static
+from paddle import nn, static
 from program_nets import dynamic_mode, pictures
 
 from spokeshave import quantize
+from spokeshave.errors.engines import InputMismatch
 from spokeshave.errors.program import FetchUnknown
 from spokeshave.graph import diff
 from spokeshave.program import PASSES, Model, load, rewrite, run_sequences, save
@@ -155,6 +157,23 @@ def test_values_have_the_names_that_they_had(small_files: Path, small_old: Old) 
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
     with pytest.raises(FetchUnknown, match=relu):
         model.run(fed(), [f"{relu}x"])
+
+
+def test_other_sizes_than_declared_are_taken_until_the_model_is_rewritten(tmp_path: Path) -> None:
+    def net() -> tuple[list[Any], list[Any]]:
+        x = static.data("x", [None, 2, 8, 8], "float32")
+        return [x], [F.adaptive_avg_pool2d(F.relu(nn.BatchNorm2D(3)(nn.Conv2D(2, 3, 3)(x))), 1)]
+
+    files = built_old(net).save(tmp_path / "m")
+    feed = fed((2, 2, 11, 13))
+    model = load(files)
+    opened = load(files, input_shapes={"x": (-1, 2, -1, -1)})
+    check_same(list(model.run(feed).values()), list(opened.run(feed).values()))
+    check_same(list(model.copy().run(feed).values()), list(opened.run(feed).values()))
+    with pytest.raises(InputMismatch, match=r"float32 \[any, any, any, any\]"):
+        model.run(fed((2, 2, 11)))
+    with pytest.raises(InputMismatch, match=r"float32 \[any, 2, 8, 8\]"):
+        rewrite(model, PASSES["fold-batch-norm"]).model.run(feed)
 
 
 def test_weights_train_and_statistics_do_not(small_files: Path) -> None:
@@ -471,6 +490,7 @@ def test_text_direction_is_what_paddle_says(shared: Path, tmp_path: Path) -> Non
     model = load(folder, input_shapes={"x": (-1, 3, 48, 192)})
     wanted = in_old_paddle(*config_of(folder, "inference"), feed)
     check_same(list(model.run(feed).values()), wanted)
+    check_same(list(load(folder).run(feed).values()), wanted)
     save(model, tmp_path / "m")
     check_same(list(load(tmp_path / "m").run(feed).values()), wanted)
 
