@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import paddle
 import paddle.nn.functional as F  # noqa: N812
+import pytest
 from paddle import nn, static
 
 from spokeshave import compat
@@ -72,3 +73,16 @@ def classifier(optimizer: Any = None) -> Trained:
     with static.scope_guard(scope):
         made.executor.run(startup)
     return made
+
+
+@pytest.fixture
+def compat_on() -> Iterator[None]:
+    """A test runs in static mode with old habits served."""
+    with switched(True):
+        yield
+
+
+@pytest.fixture
+def trained() -> Trained:
+    """A classifier with its backward and its optimizer, started."""
+    return classifier()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import paddle
 import pytest
-from compat_nets import Trained, classifier, switched
+from compat_nets import Trained, classifier
 from paddle import static
 
 from spokeshave import compat
@@ -17,18 +16,10 @@ from spokeshave.errors.compat import ValueOfAnotherProgram
 from spokeshave.errors.program import FetchUnknown
 from spokeshave.slim import quant
 
+pytest_plugins = ["compat_nets"]
+pytestmark = pytest.mark.usefixtures("compat_on")
+
 OUTPUTS = ["accuracy_0.tmp_0", "mean_1.tmp_0"]
-
-
-@pytest.fixture(autouse=True)
-def on() -> Iterator[None]:
-    with switched(True):
-        yield
-
-
-@pytest.fixture
-def trained() -> Trained:
-    return classifier()
 
 
 def stranger() -> Any:

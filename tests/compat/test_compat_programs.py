@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import paddle
 import pytest
-from compat_nets import Trained, classifier, switched
+from compat_nets import Trained, classifier
 from paddle import nn, static
 
 from spokeshave import compat
 from spokeshave.errors.compat import NoSuchVar
 
-
-@pytest.fixture(autouse=True)
-def on() -> Iterator[None]:
-    with switched(True):
-        yield
-
-
-@pytest.fixture
-def trained() -> Trained:
-    return classifier()
+pytest_plugins = ["compat_nets"]
+pytestmark = pytest.mark.usefixtures("compat_on")
 
 
 def ops(program: Any) -> list[str]:

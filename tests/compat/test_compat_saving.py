@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from compat_nets import Trained, classifier, switched
+from compat_nets import Trained, classifier
 from paddle import static
 
 import spokeshave
@@ -16,18 +15,10 @@ from spokeshave.errors.compat import ValueOfAnotherProgram
 from spokeshave.errors.program import FetchUnknown
 from spokeshave.slim import quant
 
+pytest_plugins = ["compat_nets"]
+pytestmark = pytest.mark.usefixtures("compat_on")
+
 IMAGE = {"image": np.linspace(0, 1, 8, dtype=np.float32).reshape(2, 4)}
-
-
-@pytest.fixture(autouse=True)
-def on() -> Iterator[None]:
-    with switched(True):
-        yield
-
-
-@pytest.fixture
-def trained() -> Trained:
-    return classifier()
 
 
 def save(net: Trained, prefix: Path, program: Any, fetches: Any, feeds: Any = None) -> None:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import paddle
 import pytest
-from compat_nets import Trained, classifier, switched
+from compat_nets import Trained
 from paddle import static
 
 from spokeshave.errors.compat import StrategyNotServed
 from spokeshave.slim import quant
 
-
-@pytest.fixture(autouse=True)
-def on() -> Iterator[None]:
-    with switched(True):
-        yield
-
-
-@pytest.fixture
-def trained() -> Trained:
-    return classifier()
+pytest_plugins = ["compat_nets"]
+pytestmark = pytest.mark.usefixtures("compat_on")
 
 
 def strategy() -> static.BuildStrategy:
