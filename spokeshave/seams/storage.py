@@ -12,7 +12,10 @@ from typing import Any
 import paddle
 from paddle import pir
 
+from spokeshave.errors.formats import UnknownOperator
 from spokeshave.errors.program import NotAModel
+from spokeshave.ops import OPS
+from spokeshave.registry import nearest
 from spokeshave.seams.handles import Program
 from spokeshave.seams.modes import static_mode
 from spokeshave.seams.programs import all_ops, is_absent
@@ -72,9 +75,23 @@ def _refused(path: Path) -> Iterator[None]:
 
 
 def _check_known(program: Program, path: Path) -> None:
-    for number, op in enumerate(all_ops(program)):
-        if not op.name():
-            raise NotAModel(path=str(path), found=f"operator {number} is one that this Paddle does not know")
+    """Refuses operators that Paddle does not know; it reads them as operators without a name."""
+    ops = all_ops(program)
+    if all(op.name() for op in ops):
+        return
+    names = _op_names(json.loads(path.read_bytes())["program"]["regions"])
+    unknown = dict.fromkeys(name for op, name in zip(ops, names) if not op.name())
+    known = [row.name.partition(".")[2] for row in OPS]
+    near = "; ".join(nearest(name, known) for name in unknown)
+    raise UnknownOperator(path=str(path), ops=", ".join(unknown), nearest=near)
+
+
+def _op_names(regions: list[Any]) -> Iterator[str]:
+    """The names of operators as a file has them, an operator before those inside it."""
+    for op in (op for region in regions for block in region["blocks"] for op in block["ops"]):
+        # A number stands for the dialect.
+        yield op["#"].partition(".")[2] or op["#"]
+        yield from _op_names(op.get("regions", ()))
 
 
 def _ask_for_all(program: Program) -> None:

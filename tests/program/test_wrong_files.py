@@ -15,6 +15,7 @@ import pytest
 from program_nets import pictures
 
 from spokeshave.errors.files import ChecksumWrong, SumsMalformed
+from spokeshave.errors.formats import UnknownOperator
 from spokeshave.errors.program import (
     ModelNotFound,
     NotAModel,
@@ -168,10 +169,6 @@ def _long_number(document: Document) -> None:
     op_of(document, "1.relu")["I"][0]["%"] = 2**70
 
 
-def _unknown_op(document: Document) -> None:
-    op_of(document, "1.relu")["#"] = "1.relu_of_tomorrow"
-
-
 def _unknown_dialect(document: Document) -> None:
     op_of(document, "1.relu")["#"] = "99.relu"
 
@@ -221,7 +218,6 @@ def _two_results_of_a_parameter(document: Document) -> None:
         (_reads_nothing, "reads value 1000000, which nothing before it makes"),
         (_makes_twice, "makes value 1, which is made already"),
         (_long_number, "not the JSON of a Paddle 3 program"),
-        (_unknown_op, "one that this Paddle does not know"),
         (_unknown_dialect, "Paddle refuses its program: .*Unknown id 99"),
         (_no_operands, "has not the form of its kind"),
         (_too_few_operands, "Paddle refuses its program: .*size of inputs"),
@@ -239,6 +235,16 @@ def test_a_program_that_would_end_the_process_is_refused(
 ) -> None:
     edited(lenet, edit)
     with pytest.raises(NotAModel, match=f"{lenet}.json .*{why}"):
+        load(lenet)
+
+
+@pytest.mark.parametrize("name", ["1.relu_next", "3.my_relu"])
+def test_operators_that_paddle_does_not_know_are_named(lenet: Path, name: str) -> None:
+    def edit(document: Document) -> None:
+        op_of(document, "1.relu")["#"] = name
+
+    edited(lenet, edit)
+    with pytest.raises(UnknownOperator, match=rf"not know: {name[2:]}\. Nearest that it knows: .*relu"):
         load(lenet)
 
 
