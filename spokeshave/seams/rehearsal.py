@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -40,6 +41,8 @@ def fate_of(act: Callable[[], object]) -> str:
 
 def _act_and_end(act: Callable[[], object]) -> None:
     """Never returns, so that nothing of the parent's is closed, flushed or run a second time."""
+    # What is garbage here may be Paddle's, whose threads the child lacks: ending it there ends the child.
+    gc.disable()
     try:
         # Paddle's own report of what ended it, and an image of its memory, are nobody's.
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -15,6 +16,23 @@ from spokeshave.seams.rehearsal import fate_of
 @pytest.mark.parametrize("kind", [signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE])
 def test_what_would_end_the_process_is_told(kind: signal.Signals) -> None:
     assert fate_of(lambda: os.kill(os.getpid(), kind)) == kind.name
+
+
+class Deadly:
+    """Garbage that ends any process but the one that made it."""
+
+    def __init__(self) -> None:
+        self.itself, self.home = self, os.getpid()
+
+    def __del__(self) -> None:
+        if os.getpid() != self.home:
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def test_garbage_of_this_process_is_not_collected_in_the_other() -> None:
+    gc.collect()
+    Deadly()
+    assert fate_of(lambda: [[] for _ in range(200_000)]) == ""
 
 
 def test_what_ends_well_or_with_an_exception_survives() -> None:
