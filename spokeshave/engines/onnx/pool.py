@@ -33,7 +33,35 @@ def _pool(draft: Draft, node: Node) -> None:
     pads = pads_of(draft.view, node, x, window)
     _refuse_other_counts(node, kind, pads)
     _refuse_windows_behind(draft.view, node, x, window, pads)
+    if kind == "avg" and pads is not None and _cuts_counted_windows(draft.view, node, x, window, pads):
+        _averages_with_padding(draft, node, x, window, pads)
+        return
     draft.put(WINDOWED[kind], node, [draft.read(x)], **_attrs(node, kind, window, pads))
+
+
+def _cuts_counted_windows(view: GraphView, node: Node, x: str, window: tuple[int, ...], pads: Pads) -> bool:
+    """Whether padding counts, and what a last window covers beyond it does not.
+
+    ONNX means that too, but the integer kernel of ONNX Runtime counts all of the window.
+    """
+    if node.attrs.get("exclusive", True) or not node.attrs.get("ceil_mode"):
+        return False
+    sizes, strides = view.value(x).shape[HEIGHT:], tuple(node.attrs["strides"])
+    if any(size < 0 and stride > 1 for size, stride in zip(sizes, strides)):
+        raise _refusal(node, "an average in ceil mode that counts padding, of open sizes")
+    reaches = [size + pads[i] + pads[i + 2] - window[i] for i, size in enumerate(sizes)]
+    return any(reach % stride for reach, stride in zip(reaches, strides))
+
+
+def _averages_with_padding(draft: Draft, node: Node, x: str, window: tuple[int, ...], pads: Pads) -> None:
+    """Averages whose padding has a share, but no pixels."""
+    cuts = []
+    for i, size in enumerate(draft.view.value(x).shape[HEIGHT:]):
+        stride, (front, back) = node.attrs["strides"][i], (pads[i], pads[i + 2])
+        count = -(-(size + front + back - window[i]) // stride) + 1
+        starts = [n * stride - front for n in range(count)]
+        cuts.append([(start, min(start + window[i], size + back)) for start in starts])
+    _averages(draft, node, x, cuts)
 
 
 def _is_global(draft: Draft, node: Node) -> bool:
@@ -90,7 +118,7 @@ def _averages(draft: Draft, node: Node, x: str, parts: list[Parts]) -> None:
 def _shares(parts: Parts, size: int) -> Array:
     shares = np.zeros((len(parts), size))
     for i, (start, end) in enumerate(parts):
-        shares[i, start:end] = 1 / (end - start)
+        shares[i, max(start, 0) : end] = 1 / (end - start)
     return shares
 
 
