@@ -1,4 +1,4 @@
-"""Pieces that nets are made of, between quantized convolutions: the engine computes what the simulation does."""
+"""Pieces of nets between quantized convolutions: the engine computes what the simulation does."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def _refusal(node: Node, why: str) -> WindowNotExportable:
 
 POOL = Emitter(
     pool.POOL.name,
-    "MaxPool, AveragePool, or their global forms; Gather or MatMul before where adaptive parts differ in length.",
+    "MaxPool, AveragePool, or their global forms; with Gather or as MatMul where parts differ in length.",
     _pool,
 )
 MAX_POOL_WITH_INDEX = Emitter(
