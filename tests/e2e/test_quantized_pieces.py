@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import paddle
 import paddle.nn.functional as F  # noqa: N812
 import pytest
@@ -14,6 +17,7 @@ from paddle import nn
 import spokeshave
 from spokeshave.compress import Quantized
 from spokeshave.engines import OnnxRunner
+from spokeshave.program import capture
 
 # A sum in another order puts one value in thousands into the next code; a piece that is computed otherwise
 # in a single place leaves less than 35 dB.
@@ -45,6 +49,15 @@ def quantized(piece: Any, folder: Path, side: tuple[int, int], channels: int = 8
     return spokeshave.quantize(folder / "float", seen, folder / "out"), seen[:3] * 0.9
 
 
+def kernels(model: Path, folder: Path) -> Counter[str]:
+    """The operators that ONNX Runtime is left with once it has fused what it can."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.optimized_model_filepath = str(folder / "optimized.onnx")
+    onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    return Counter(node.op_type for node in onnx.load(folder / "optimized.onnx").graph.node)
+
+
 def snr_db(reference: Any, other: Any) -> float:
     noise = float(np.mean((reference - other) ** 2, dtype=np.float64))
     return 10 * float(np.log10(np.var(reference) / max(noise, 1e-20)))
@@ -73,3 +86,19 @@ def test_pools_agree(piece: Any, side: tuple[int, int], tmp_path: Path) -> None:
     expected = next(iter(result.simulation.run({"image": images}).values()))
     found = next(iter(OnnxRunner(result.artifact.path).run({"image": images}).values()))
     assert snr_db(expected, found) >= LEAST_SNR_DB
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "paddle"])
+@pytest.mark.parametrize("bias", [None, False], ids=["bias", "no bias"])
+def test_products_with_a_relu_run_in_integers(target: str, bias: Any, tmp_path: Path) -> None:
+    # Signed grids, as in training, do not cut at zero, and a dropout that scales stands before the rounding.
+    layers = [nn.Linear(16, 24, bias_attr=bias), nn.ReLU(), nn.Linear(24, 20, bias_attr=bias), nn.ReLU()]
+    net = nn.Sequential(*layers, nn.Dropout(0.5, mode="downscale_in_infer"), nn.Linear(20, 5))
+    net.eval()
+    model = capture(net, [paddle.static.InputSpec([None, 16], "float32", "x")])
+    seen = np.random.default_rng(0).standard_normal((16, 16)).astype(np.float32)
+    result = spokeshave.quantize(model, seen, tmp_path / "out", target=target)
+    left = kernels(result.artifact.path, tmp_path)
+    assert sum(left[kind] for kind in ("QGemm", "MatMulIntegerToFloat", "QLinearMatMul")) == 3
+    expected, found = (m.run({"x": seen}) for m in (result.simulation, OnnxRunner(result.artifact.path)))
+    assert snr_db(*(next(iter(arrays.values())) for arrays in (expected, found))) >= LEAST_SNR_DB
