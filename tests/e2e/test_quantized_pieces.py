@@ -15,7 +15,7 @@ import pytest
 from paddle import nn
 
 import spokeshave
-from spokeshave.compress import Quantized
+from spokeshave.compress import Quantized, freeze
 from spokeshave.engines import OnnxRunner
 from spokeshave.program import capture
 
@@ -38,7 +38,9 @@ class Between(nn.Layer):  # type: ignore[misc]
         return self.classify(F.relu(found).mean([2, 3]))
 
 
-def quantized(piece: Any, folder: Path, side: tuple[int, int], channels: int = 8) -> tuple[Quantized, Any]:
+def quantized(
+    piece: Any, folder: Path, side: tuple[int, int], channels: int = 8, target: str = "onnxruntime"
+) -> tuple[Quantized, Any]:
     """A net with the piece in it, quantized, and pictures that it was not calibrated on."""
     paddle.seed(0)
     net = Between(piece, channels)
@@ -46,7 +48,8 @@ def quantized(piece: Any, folder: Path, side: tuple[int, int], channels: int = 8
     spec = paddle.static.InputSpec([None, 3, *side], "float32", "image")
     paddle.jit.save(net, str(folder / "float"), [spec])
     seen = np.random.default_rng(0).standard_normal((16, 3, *side)).astype(np.float32)
-    return spokeshave.quantize(folder / "float", seen, folder / "out"), seen[:3] * 0.9
+    result = spokeshave.quantize(folder / "float", seen, folder / "out", target=target)
+    return result, seen[:3] * 0.9
 
 
 def kernels(model: Path, folder: Path) -> Counter[str]:
@@ -102,3 +105,17 @@ def test_products_with_a_relu_run_in_integers(target: str, bias: Any, tmp_path: 
     assert sum(left[kind] for kind in ("QGemm", "MatMulIntegerToFloat", "QLinearMatMul")) == 3
     expected, found = (m.run({"x": seen}) for m in (result.simulation, OnnxRunner(result.artifact.path)))
     assert snr_db(*(next(iter(arrays.values())) for arrays in (expected, found))) >= LEAST_SNR_DB
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "paddle"])
+@pytest.mark.parametrize(
+    "piece", [nn.ReLU(), nn.Hardswish(), nn.BatchNorm2D(8)], ids=lambda p: type(p).__name__
+)
+def test_the_report_of_a_trained_model_names_the_convolutions_that_run_in_float(
+    piece: Any, target: str, tmp_path: Path
+) -> None:
+    result, images = quantized(piece, tmp_path, (8, 8), target=target)
+    again = freeze(result.simulation, images, tmp_path / "again")
+    named = [r.subject for r in again.plan.left_out if r.subject.startswith("conv2d")]
+    left = kernels(again.artifact.path, tmp_path)
+    assert len(named) == left["Conv"] + left["FusedConv"]
