@@ -60,7 +60,7 @@ def left_in_float(view: GraphView, sites: Iterable[Site], target: Target) -> tup
     sites = tuple(sites)
     rounded = {reader for site in sites for reader in site.readers}
     grids = {site.value: site.grid for site in sites}
-    found = []
+    found: list[Reason] = []
     for node in view.nodes:
         if node.id in rounded:
             found += _unrounded_output(view, node, grids, target)
