@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spokeshave.data import Feed, open_data, preflight
-from spokeshave.deploy import Artifact, Verdict, export, verify
+from spokeshave.deploy import Artifact, Verdict, check_exportable, export, verify
 from spokeshave.files import SUMS, AtomicFolder, check_replaceable
 from spokeshave.program import PASSES, Model, for_inference, load, rewrite, save
 from spokeshave.quant import QuantPlan, apply, observe, pack, plan
@@ -71,7 +71,8 @@ def quantize(
 
     `model` is a `Model` or the path of one, `data` whatever `data.open_data` takes. The result is verified
     on `verify_data`: by default the test split of the digits when they calibrate, else the same batches.
-    Nothing is written unless all went well. Costs one pass of the data through the model, three to verify.
+    Nothing is written unless all went well, and what cannot be exported is refused before any data is read.
+    Costs one pass of the data through the model, three to verify.
     """
     check_replaceable(Path(output))
     original = for_inference(model if isinstance(model, Model) else load(model)).owned()
@@ -80,6 +81,7 @@ def quantize(
     proof = feed if other is None else open_data(other, inputs=original.inputs, batch_size=batch_size)
     prepared, prepared_report = prepare(original)
     drawn = plan(prepared.view, TARGETS[target], choose(prepared.view, include, exclude))
+    check_exportable(prepared)
     checked = preflight(feed, original.inputs)
     if proof is not feed:
         preflight(proof, original.inputs)
@@ -102,6 +104,7 @@ def freeze(
     """
     check_replaceable(Path(output))
     bare, learned = frozen(for_inference(model).owned())
+    check_exportable(bare)
     feed = open_data(data, inputs=bare.inputs, batch_size=batch_size, limit=limit)
     checked = preflight(feed, bare.inputs)
     return finish(bare, bare, learned, feed, output, (checked,))

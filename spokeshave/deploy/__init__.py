@@ -6,7 +6,7 @@ from spokeshave.registry import lazily
 
 if TYPE_CHECKING:
     from spokeshave.deploy.artifact import Artifact
-    from spokeshave.deploy.exporting import export
+    from spokeshave.deploy.exporting import check_exportable, export
     from spokeshave.deploy.verifying import Verdict, verify
 
 __getattr__, __dir__ = lazily(
@@ -14,9 +14,10 @@ __getattr__, __dir__ = lazily(
     {
         "Artifact": "spokeshave.deploy.artifact",
         "Verdict": "spokeshave.deploy.verifying",
+        "check_exportable": "spokeshave.deploy.exporting",
         "export": "spokeshave.deploy.exporting",
         "verify": "spokeshave.deploy.verifying",
     },
 )
 
-__all__ = ["Artifact", "Verdict", "export", "verify"]
+__all__ = ["Artifact", "Verdict", "check_exportable", "export", "verify"]

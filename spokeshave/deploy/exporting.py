@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from spokeshave.deploy.artifact import Artifact
-from spokeshave.engines import to_onnx
+from spokeshave.engines import check_writable, to_onnx
 from spokeshave.files import digest, write_atomically
 from spokeshave.program import Model
 
@@ -21,3 +21,11 @@ def export(model: Model, path: str | Path) -> Artifact:
     write_atomically(path, written.model.SerializeToString(deterministic=True))
     names = tuple(name for name, _ in model.view.outputs)
     return Artifact(path, digest(path), path.stat().st_size, model.view.inputs, names, written.reasons)
+
+
+def check_exportable(model: Model) -> None:
+    """Raises what `export` would raise of this model, or of what quantization makes of it; writes nothing.
+
+    For those who are about to spend time on what is to be exported. Costs a copy of the weights.
+    """
+    check_writable(model.view, model.weights())

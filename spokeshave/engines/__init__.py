@@ -11,7 +11,7 @@ from spokeshave.registry import lazily
 
 if TYPE_CHECKING:
     from spokeshave.engines.available import EngineInfo, cpu_features, engines
-    from spokeshave.engines.onnx._writer import Written, to_onnx
+    from spokeshave.engines.onnx._writer import Written, check_writable, to_onnx
     from spokeshave.engines.onnxruntime import OnnxRunner
     from spokeshave.engines.paddle import PaddleRunner
     from spokeshave.engines.runner import InputSpec, Runner, check_feed
@@ -24,6 +24,7 @@ __all__ = [
     "Runner",
     "Written",
     "check_feed",
+    "check_writable",
     "cpu_features",
     "engines",
     "to_onnx",
@@ -38,6 +39,7 @@ __getattr__, __dir__ = lazily(
         "PaddleRunner": "spokeshave.engines.paddle",
         "Runner": "spokeshave.engines.runner",
         "Written": "spokeshave.engines.onnx._writer",
+        "check_writable": "spokeshave.engines.onnx._writer",
         "check_feed": "spokeshave.engines.runner",
         "cpu_features": "spokeshave.engines.available",
         "engines": "spokeshave.engines.available",

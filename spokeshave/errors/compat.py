@@ -92,3 +92,21 @@ class StrategyNotServed(UserError, ValueError):
     next_step = "Leave it out; the program runs as it is, on one device."
     setting: str
     value: str
+
+
+class NotAProgram(UserError, TypeError):
+    """Something else was given where a static program of Paddle 3 is wanted.
+
+    ## Why
+    It is None, a Layer, a path, or a program in the format of Paddle 2, as they are built under
+    `paddle.pir_utils.OldIrGuard`.
+
+    ## What to do
+    Pass a `paddle.static.Program`, or a `CompiledProgram` of one. A Layer is captured first
+    (`spokeshave.program.capture`), a saved model is loaded (`spokeshave.load(path).program`).
+    """
+
+    code = "not-a-program"
+    says = "A {found} was given in place of a static program."
+    next_step = "Pass a paddle.static.Program; a saved model has one as spokeshave.load(path).program."
+    found: str

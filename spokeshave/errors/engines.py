@@ -49,7 +49,7 @@ class WindowNotExportable(UserError, NotImplementedError):
 
     ## Why
     Paddle and ONNX count padding differently in some corners: averages over one-sided padding, windows
-    that start behind the input in ceil mode, adaptive pooling to sizes that are no even parts. Numbers
+    that start behind the input in ceil mode, adaptive pooling of a picture of open size. Numbers
     would differ silently.
 
     ## What to do

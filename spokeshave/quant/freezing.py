@@ -10,18 +10,23 @@ from spokeshave.numerics import Affine, Grid, magnitude, symmetric
 from spokeshave.ops import OPS
 from spokeshave.program import Editor, Model
 from spokeshave.program.roles import GRADIENT, training_ops
-from spokeshave.quant.planning import biases_between
+from spokeshave.quant.planning import biases_between, left_in_float
 from spokeshave.quant.quantizers import QUANTIZERS
 from spokeshave.quant.sites import QuantPlan, Site, nothing_but_zero
 from spokeshave.report import Reason
 from spokeshave.seams import Operation, Program, Value
+from spokeshave.targets import TARGETS
+
+# The engine that trained models are exported to; what it leaves in float is said.
+ENGINE = "onnxruntime"
 
 
 def freeze(model: Model) -> tuple[Model, QuantPlan]:
     """Takes the quantizers out of a trained test program: the float model as trained, and its settled plan.
 
     `apply` and `pack` of the two are the frozen forms. The scales are those that training stored; of weights
-    whose quantizer stores none, those of the weights as they are.
+    whose quantizer stores none, those of the weights as they are. What the engine will run in float is said,
+    with the reason.
     """
     refuse_backward(model.program, "freeze")
     # What leaves the model rounded is nobody's operand, and stays.
@@ -39,7 +44,8 @@ def freeze(model: Model) -> tuple[Model, QuantPlan]:
     sites = tuple(site for site, _ in settled)
     rounded = {bias.value for bias in biases}
     between = tuple(b for b in biases_between(bare.view, sites) if b.value in rounded)
-    return bare, QuantPlan("trained", sites, between, tuple(r for _, r in settled if r is not None))
+    reasons = (*(r for _, r in settled if r is not None), *left_in_float(bare.view, sites, TARGETS[ENGINE]))
+    return bare, QuantPlan("trained", sites, between, reasons)
 
 
 def refuse_backward(program: Program, verb: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from spokeshave.errors.quant import AlreadyQuantized, NothingToQuantize
@@ -55,6 +55,51 @@ def biases_between(view: GraphView, sites: Iterable[Site]) -> tuple[Bias, ...]:
     return tuple(found)
 
 
+def left_in_float(view: GraphView, sites: Iterable[Site], target: Target) -> tuple[Reason, ...]:
+    """Why nodes of a trained model run in float: nothing they read is rounded, or not what leaves them."""
+    sites = tuple(sites)
+    rounded = {reader for site in sites for reader in site.readers}
+    grids = {site.value: site.grid for site in sites}
+    found: list[Reason] = []
+    for node in view.nodes:
+        if node.id in rounded:
+            found += _unrounded_output(view, node, grids, target)
+        elif _computes(view, node) and not _is_bias(view, node):
+            found.append(Reason("op-runs-in-float", f"no quantizer was trained at this {node.op}", node.id))
+    return tuple(found)
+
+
+def _unrounded_output(
+    view: GraphView, node: Node, grids: Mapping[str, Grid], target: Target
+) -> Iterable[Reason]:
+    """The reason of an op whose integer kernel gives integers, where nothing rounds what it gives."""
+    block = block_of(view, node)
+    grid = grids.get(block.out)
+    if OPS[node.op].weight is None or not any(p.is_output for p in target.of(node.op)):
+        return
+    if grid is None:
+        text = f"no quantizer was trained at {block.out}, so that {target.name} makes it in float"
+        yield Reason("output-not-rounded", text, node.id)
+    elif block.activation is not None and grid.low < 0:
+        text = f"the grid of {block.out} is signed, so that {target.name} makes it in float"
+        yield Reason("output-not-rounded", text, node.id)
+
+
+def _computes(view: GraphView, node: Node) -> bool:
+    """Whether a node in float is worth a word: not constants, moved values and fused activations."""
+    facts = OPS.get(node.op)
+    if facts is None:
+        return True
+    is_free = facts.is_activation or not facts.data or unchanged_source(view, node.out) is not None
+    return not is_free and any(view.value(v).kind == INNER for _, v in node.outputs)
+
+
+def _is_bias(view: GraphView, node: Node) -> bool:
+    made_by = [view.maker(value) for _, value in node.inputs]
+    biases = [block_of(view, m).bias for m in made_by if m is not None]
+    return any(b is not None and b.add.id == node.id for b in biases)
+
+
 def _weighted_operands(node: Node) -> tuple[str, str]:
     facts = OPS.get(node.op)
     if facts is None or facts.weight is None:
@@ -103,8 +148,8 @@ class _Planner:
             for node in self._view.nodes
             if node.id in chosen
             and not self._target.of(node.op)
-            and self._computes(node)
-            and not self._is_bias(node)
+            and _computes(self._view, node)
+            and not _is_bias(self._view, node)
         ]
 
     def _sites(self, placement: Placement, node: Node) -> Iterable[Site]:
@@ -151,26 +196,13 @@ class _Planner:
         return before.id if before is not None and before.grid == site.grid else None
 
     def _note_unplaced(self, node: Node) -> None:
-        if not self._target.of(node.op) or self._is_bias(node):
+        if not self._target.of(node.op) or _is_bias(self._view, node):
             return
         why = {
             Rule.CONSTANT_WEIGHT: ("weight-not-constant", "its second operand is not a parameter"),
             Rule.BETWEEN_ACTIVATIONS: ("adds-a-constant", "one side of it is a parameter"),
         }[self._target.of(node.op)[0].rule]
         self.refused.append(Reason(why[0], why[1], node.id))
-
-    def _computes(self, node: Node) -> bool:
-        """Whether a node in float is worth a word: not constants, moved values and fused activations."""
-        facts = OPS.get(node.op)
-        if facts is None:
-            return True
-        is_free = facts.is_activation or not facts.data or unchanged_source(self._view, node.out) is not None
-        return not is_free and any(self._view.value(v).kind == INNER for _, v in node.outputs)
-
-    def _is_bias(self, node: Node) -> bool:
-        made_by = [self._view.maker(value) for _, value in node.inputs]
-        biases = [block_of(self._view, m).bias for m in made_by if m is not None]
-        return any(b is not None and b.add.id == node.id for b in biases)
 
 
 def _refuse_quantized(view: GraphView) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+import numpy as np
 import paddle
 
 from spokeshave.compat import program_in
+from spokeshave.errors.compat import NotAProgram
 from spokeshave.errors.quant import SettingNotServed
 from spokeshave.errors.select import RuleMatchedNothing
 from spokeshave.graph import GraphView
@@ -16,7 +18,7 @@ from spokeshave.program import Model
 from spokeshave.quant import apply, freeze, pack, plan, transform
 from spokeshave.quant.freezing import refuse_backward
 from spokeshave.registry import nearest
-from spokeshave.seams import Program, Scope
+from spokeshave.seams import PROGRAM, Program, Scope
 from spokeshave.select import choose
 from spokeshave.select.choosing import Rule
 from spokeshave.targets import TARGETS, Target
@@ -77,7 +79,7 @@ def quant_aware(
     their weights. `program` itself stays as it is. `place` is where the Executor runs; it changes nothing.
     """
     settings = _settings(config)
-    program = program_in(program)
+    program = _program_of(program)
     model = Model(program, scope or paddle.static.global_scope(), borrows=True)
     if for_test:
         refuse_backward(program, "quant_aware(for_test=True)")
@@ -100,23 +102,46 @@ def convert(
     `config` are taken for the sake of old scripts; the program says it all.
     """
     _settings(config)
-    model = Model(program_in(program), scope or paddle.static.global_scope(), borrows=True)
+    model = Model(_program_of(program), scope or paddle.static.global_scope(), borrows=True)
     bare, learned = freeze(model)
     frozen = apply(bare, learned).program
     return (frozen, pack(bare, learned).program) if save_int8 else frozen
 
 
+def _program_of(given: Any) -> Program:
+    program = program_in(given)
+    if not isinstance(program, PROGRAM):
+        raise NotAProgram(found=type(given).__name__)
+    return program
+
+
 def _settings(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    if config is not None and not isinstance(config, Mapping):
+        raise SettingNotServed(name="config", value=repr(config), served="a mapping of names to values")
     settings = {**DEFAULTS, **(config or {})}
     for name, value in settings.items():
         if name not in DEFAULTS:
-            raise SettingNotServed(name=name, value=repr(value), served=nearest(name, dict(DEFAULTS)))
-        if name in SERVED and value not in SERVED[name]:
+            raise SettingNotServed(
+                name=str(name), value=repr(value), served=nearest(str(name), dict(DEFAULTS))
+            )
+        if name in SERVED and (isinstance(value, np.ndarray) or value not in SERVED[name]):
             raise SettingNotServed(name=name, value=repr(value), served=", ".join(map(repr, SERVED[name])))
+    for name in ("quantize_op_types", "not_quant_pattern"):
+        settings[name] = _names(name, settings[name])
     for kind in settings["quantize_op_types"]:
         if kind not in OP_TYPES:
             raise SettingNotServed(name="quantize_op_types", value=repr(kind), served=", ".join(OP_TYPES))
     return settings
+
+
+def _names(setting: str, given: Any) -> tuple[str, ...]:
+    """One name, several, or None for the lack of any."""
+    if isinstance(given, str):
+        return (given,) if given else ()
+    names = tuple(given) if isinstance(given, (list, tuple, set)) else (given,) * (given is not None)
+    if not all(isinstance(name, str) for name in names):
+        raise SettingNotServed(name=setting, value=repr(given), served="a name, or a list of names")
+    return names
 
 
 def _target(settings: Mapping[str, Any]) -> Target:
@@ -127,8 +152,7 @@ def _target(settings: Mapping[str, Any]) -> Target:
 
 def _skipped(view: GraphView, settings: Mapping[str, Any]) -> list[Rule]:
     """Rules for the layers that are to stay float; of the patterns only the default may match nothing."""
-    given = settings["not_quant_pattern"] or ()
-    patterns = (given,) if isinstance(given, str) else tuple(given)
+    patterns = settings["not_quant_pattern"]
     scopes = dict.fromkeys(node.scope for node in view.nodes if node.scope)
     found = {p: [scope for scope in scopes if fnmatchcase(scope, f"*{p}*")] for p in patterns}
     for pattern, matching in found.items():

@@ -14,7 +14,7 @@ import pytest
 
 import spokeshave
 from spokeshave import models
-from spokeshave.compress import Quantized, prepare
+from spokeshave.compress import Quantized, freeze, prepare
 from spokeshave.data import digits
 from spokeshave.errors.data import (
     BatchDoesNotFit,
@@ -25,16 +25,18 @@ from spokeshave.errors.data import (
     NotPositive,
     ReaderFailed,
 )
+from spokeshave.errors.engines import OpNotExportable
 from spokeshave.errors.files import CannotWrite, FolderHoldsOtherFiles
 from spokeshave.errors.program import ModelNotFound
 from spokeshave.errors.quant import AlreadyQuantized, NothingToQuantize, ObserverSawNaN
 from spokeshave.errors.registry import UnknownName
 from spokeshave.errors.select import RuleMatchedNothing
 from spokeshave.files import check_sums
-from spokeshave.program import Model, for_inference, load
-from spokeshave.quant import QuantPlan
+from spokeshave.program import Model, capture, for_inference, load
+from spokeshave.quant import QuantPlan, apply, observe, plan
 from spokeshave.report import Report
 from spokeshave.seams import write_tensor
+from spokeshave.targets import TARGETS
 
 FILES = {
     "SHA256SUMS",
@@ -357,3 +359,34 @@ def test_an_output_that_is_no_scores_is_compared_all_the_same(saved: Path, tmp_p
     assert result.verdict.holds
     assert result.verdict.accuracy is None
     assert "output-not-rounded" in {r.code for r in result.plan.left_out}
+
+
+class NotWritable(paddle.nn.Layer):  # type: ignore[misc]
+    """A product behind something that ONNX has no operator for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = paddle.nn.Linear(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        """The product of what is not writable."""
+        return self.linear(paddle.erfinv(paddle.tanh(x)))
+
+
+def unread() -> Iterator[Any]:
+    """Data that tells when it is read."""
+    raise AssertionError("the data was read")
+    yield
+
+
+def test_what_cannot_be_exported_is_refused_before_any_data_is_read(tmp_path: Path) -> None:
+    net = NotWritable()
+    net.eval()
+    model = capture(net, [paddle.static.InputSpec([None, 4], "float32", "x")])
+    with pytest.raises(OpNotExportable, match=r"pd_op\.erfinv \(erfinv_0\)"):
+        spokeshave.quantize(model, unread, tmp_path / "out")
+    drawn = plan(model.view, TARGETS["onnxruntime"])
+    trained = apply(model, drawn.settled(observe(model, drawn, [{"x": np.ones((2, 4), np.float32)}])))
+    with pytest.raises(OpNotExportable, match=r"pd_op\.erfinv \(erfinv_0\)"):
+        freeze(trained, unread, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []

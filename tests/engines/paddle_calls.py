@@ -128,6 +128,11 @@ def option_a(x: Any) -> Any:
     return F.pad(x[:, :, ::2, ::2], [0, 0, 2, 2, 0, 0, 0, 0], pad_from_left_axis=True)
 
 
+def slopes(layout: str = "NCHW") -> Any:
+    """A PReLU with slopes that differ from channel to channel."""
+    return nn.PReLU(4, weight_attr=nn.initializer.Uniform(0.1, 0.9), data_format=layout)
+
+
 SQUARE = {"stride": 2, "padding": 1}
 
 CALLS = (
@@ -140,6 +145,27 @@ CALLS = (
     each("swish", "", F.swish),
     each("leaky_relu", "", F.leaky_relu),
     each("leaky_relu", "a wide slope", lambda x: F.leaky_relu(x, 0.3)),
+    each("prelu", "one slope", lambda layer, x: layer(x), layer=lambda: nn.PReLU(init=0.3)),
+    each("prelu", "a slope for each channel", lambda layer, x: layer(x), layer=slopes),
+    each("prelu", "a slope for each feature", lambda layer, x: layer(x), layer=slopes, shape=(-1, 4)),
+    each("prelu", "last", lambda layer, x: layer(x), layer=lambda: slopes("NHWC"), shape=(-1, 3, 3, 4)),
+    each("elu", "", F.elu),
+    each("elu", "another alpha", lambda x: F.elu(x, 0.7)),
+    each("selu", "", F.selu),
+    each("selu", "other numbers", lambda x: F.selu(x, 1.2, 0.8)),
+    each("celu", "another alpha", lambda x: F.celu(x, 0.7)),
+    each("gelu", "", F.gelu),
+    each("gelu", "approximate", lambda x: F.gelu(x, approximate=True)),
+    each("mish", "", F.mish),
+    each("softplus", "", F.softplus),
+    each("softplus", "bent, straight from early on", lambda x: F.softplus(x, beta=2, threshold=3)),
+    each("softsign", "", F.softsign),
+    each("logsigmoid", "", F.log_sigmoid),
+    each("hardtanh", "", lambda x: F.hardtanh(x, -2, 3)),
+    each("pixel_shuffle", "", lambda x: F.pixel_shuffle(x, 2), shape=(-1, 8, 3, 5)),
+    each("pixel_shuffle", "open sizes", lambda x: F.pixel_shuffle(x, 2), shape=OPEN),
+    each("channel_shuffle", "", lambda x: F.channel_shuffle(x, 3), shape=(-1, 12, 2, 3)),
+    each("channel_shuffle", "open sizes", lambda x: F.channel_shuffle(x, 2), shape=OPEN),
     each("subtract", "", lambda x, z: x - z, other=X),
     each("subtract", "broadcast", lambda x, z: x - z, other=(-1, 4, 1, 1)),
     each("divide", "", lambda x, z: x / z, other=X, low=0.5),
@@ -215,6 +241,12 @@ CALLS = (
     resized("bilinear", "aligned corners, to one row", size=[1, 11], align_corners=True),
     each("bilinear_interp", "the size of another picture", same_size, shape=OPEN, other=OPEN),
     each("pool2d", "even parts", lambda x: F.adaptive_avg_pool2d(x, [3, 7])),
+    each("pool2d", "parts of other lengths", lambda x: F.adaptive_avg_pool2d(x, [4, 5])),
+    each("pool2d", "more parts than pixels", lambda x: F.adaptive_avg_pool2d(x, [12, 3])),
+    each("max_pool2d_with_index", "the whole picture", lambda x: F.adaptive_max_pool2d(x, 1), shape=OPEN),
+    each("max_pool2d_with_index", "parts of other lengths", lambda x: F.adaptive_max_pool2d(x, [4, 3])),
+    each("max_pool2d_with_index", "more parts than pixels", lambda x: F.adaptive_max_pool2d(x, [4, 9])),
+    each("max_pool2d_with_index", "windows", lambda x: F.max_pool2d(x, 3, 2, 1, return_mask=True)[0]),
     each("mean", "", lambda x: x.mean([2, 3])),
     each("mean", "all", lambda x: x.mean(), shape=(2, 4)),
     each("max", "", lambda x: x.max([2, 3], keepdim=True)),

@@ -15,6 +15,7 @@ from spokeshave.program import Model
 from spokeshave.quant import apply, freeze, pack, plan, transform
 from spokeshave.quant.kernels import rounded, scale_of
 from spokeshave.seams import write_tensor
+from spokeshave.select import choose
 from spokeshave.targets import TARGETS
 
 pytest_plugins = ["quant_programs"]
@@ -87,10 +88,35 @@ def test_a_dead_channel_gets_its_reason() -> None:
     array[2] = 0
     write_tensor(model.scope, "conv2d_0.w_0", array)
     _, learned = freeze(model)
-    assert [(r.code, r.subject) for r in learned.left_out] == [("all-zero", "conv2d_0.w_0")]
+    assert [r.subject for r in learned.left_out if r.code == "all-zero"] == ["conv2d_0.w_0"]
     affine = next(s.affine for s in learned.sites if s.value == "conv2d_0.w_0")
     assert affine is not None
     assert affine.scale[2] == 1.0
+
+
+def test_what_was_not_quantized_is_said() -> None:
+    made = trial(convs)
+    choice = choose(made.model.view, exclude=["conv2d_0"])
+    model = transform(made.model, plan(made.model.view, TARGETS["onnxruntime"], choice), is_training=True)
+    batches = [made.run(model.program, batch(seed=n), model.target("loss")) for n in range(2)]
+    assert len(batches) == 2
+    beside = trial(convs)
+    beside.scope = made.scope
+    drawn = plan(beside.model.view, TARGETS["onnxruntime"], choice)
+    _, learned = freeze(transform(beside.model, drawn, is_training=False))
+    found = {r.subject: r.code for r in learned.left_out}
+    assert found["conv2d_0"] == "op-runs-in-float"
+    assert not {"depthwise_conv2d_0", "matmul_0"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("target", "in_float"), [("paddle", {"conv2d_0", "depthwise_conv2d_0"}), ("onnxruntime", set())]
+)
+def test_convolutions_whose_results_are_not_rounded_are_said_to_run_in_float(
+    target: str, in_float: set[str]
+) -> None:
+    _, learned = freeze(trained(convs, target))
+    assert {r.subject for r in learned.left_out if r.code == "output-not-rounded"} == in_float
 
 
 def test_a_model_without_quantizers_is_refused() -> None:

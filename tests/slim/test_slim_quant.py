@@ -14,6 +14,7 @@ import pytest
 from spokeshave import compat, models, slim
 from spokeshave.compress import freeze
 from spokeshave.data import digits
+from spokeshave.errors.compat import NotAProgram
 from spokeshave.errors.quant import (
     AlreadyQuantized,
     HasBackward,
@@ -329,13 +330,34 @@ def test_a_training_program_is_no_test_program() -> None:
         ({"moving_rate": 0.99}, "Served: 0.9"),
         ({"for_tensorrt": True}, "Served: False"),
         ({"quantize_op_types": ["conv2d", "lstm"]}, "depthwise_conv2d"),
+        ({"quantize_op_types": [["conv2d"]]}, "a list of names"),
+        ({"quantize_op_types": 5}, "a list of names"),
+        ({"not_quant_pattern": [3]}, "a list of names"),
+        ({"weight_bits": np.array([8, 8])}, "Served: 8"),
+        ({8: "weight_bits"}, "'8'"),
+        ("quant.yaml", "a mapping"),
+        (["conv2d"], "a mapping"),
     ],
 )
-def test_what_is_not_served_is_refused_with_what_is(config: dict[str, Any], near: str) -> None:
+def test_what_is_not_served_is_refused_with_what_is(config: Any, near: str) -> None:
     made = script()
     for call in (made.aware, made.convert):
         with pytest.raises(SettingNotServed, match=near):
             call(made.train, config=config)
+
+
+@pytest.mark.parametrize("given", [None, "model.pdmodel", paddle.nn.ReLU()], ids=lambda g: type(g).__name__)
+def test_what_is_no_program_is_refused(given: Any) -> None:
+    for call in (quant.quant_aware, quant.convert):
+        with pytest.raises(NotAProgram, match=f"A {type(given).__name__} was given"):
+            call(given)
+
+
+def test_one_op_type_may_stand_without_a_list() -> None:
+    made = script()
+    one, same = (made.aware(made.test, config={"quantize_op_types": t}) for t in ("conv2d", ["conv2d"]))
+    counts = [len(roundings(Model(p, made.scope, borrows=True).view)) for p in (one, same)]
+    assert counts == [4, 4]
 
 
 def test_the_settings_of_old_scripts_are_taken_at_their_defaults() -> None:

@@ -8,9 +8,9 @@ from spokeshave.registry import lazily
 
 if TYPE_CHECKING:
     from spokeshave.engines.onnx._emitter import EMITTERS, Emitter
-    from spokeshave.engines.onnx._writer import Written, to_onnx
+    from spokeshave.engines.onnx._writer import Written, check_writable, to_onnx
 
-__all__ = ["EMITTERS", "Emitter", "Written", "to_onnx"]
+__all__ = ["EMITTERS", "Emitter", "Written", "check_writable", "to_onnx"]
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -18,6 +18,7 @@ __getattr__, __dir__ = lazily(
         "EMITTERS": "spokeshave.engines.onnx._emitter",
         "Emitter": "spokeshave.engines.onnx._emitter",
         "Written": "spokeshave.engines.onnx._writer",
+        "check_writable": "spokeshave.engines.onnx._writer",
         "to_onnx": "spokeshave.engines.onnx._writer",
     },
 )

@@ -41,15 +41,28 @@ def to_onnx(view: GraphView, weights: Mapping[str, Array], *, name: str = "model
     >>> [node.op_type for node in to_onnx(build.view({"y": y}), {}).model.graph.node]
     ['Relu']
     """
+    draft = _drafted(view, weights)
+    return Written(assemble(draft, name), tuple(draft.reasons))
+
+
+def check_writable(view: GraphView, weights: Mapping[str, Array]) -> None:
+    """Raises what `to_onnx` would raise of this model, without assembling one.
+
+    For those who are about to spend time on what is to be exported: rounding adds nothing that could not be
+    written, so that a float model answers for the quantized one.
+    """
+    _drafted(view, weights)
+
+
+def _drafted(view: GraphView, weights: Mapping[str, Array]) -> Draft:
     constants = Constants(view, weights)
-    found = survey(view, constants)
-    draft = Draft(view, constants, found)
-    for node in found.nodes:
+    draft = Draft(view, constants, survey(view, constants))
+    for node in draft.survey.nodes:
         if not draft.is_merged(node):
             _put(draft, node)
     _put_outputs(draft)
     draft.drop_unread()
-    return Written(assemble(draft, name), tuple(draft.reasons))
+    return draft
 
 
 def _put(draft: Draft, node: Node) -> None:

@@ -12,10 +12,13 @@ from spokeshave.engines.onnx._constants import Constants, at, numpy_dtype
 from spokeshave.engines.onnx._draft import Draft
 from spokeshave.engines.onnx._emitter import Emitter
 from spokeshave.engines.onnx._sizes import Size, SizeOf, joined_sizes, read_sizes
+from spokeshave.engines.onnx._windows import refuse_channels_last
 from spokeshave.engines.onnx.pad import put_pad_around
 from spokeshave.errors.engines import DimensionsUnknown
 from spokeshave.graph import Node
 from spokeshave.ops import shape
+
+CHANNELS = 1
 
 
 def _reshape(draft: Draft, node: Node) -> None:
@@ -160,6 +163,23 @@ def _flat_shape(node: Node, sizes: tuple[int, ...], start: int, stop: int) -> tu
     return (0,) * start + target
 
 
+def _pixel_shuffle(draft: Draft, node: Node) -> None:
+    refuse_channels_last(node)
+    x = draft.read(at(node, "x"))
+    # The pixels of a block are the last part of a channel's number: what ONNX calls CRD.
+    draft.put("DepthToSpace", node, [x], blocksize=node.attrs["upscale_factor"], mode="CRD")
+
+
+def _channel_shuffle(draft: Draft, node: Node) -> None:
+    refuse_channels_last(node)
+    x = at(node, "x")
+    channels, groups = draft.view.value(x).shape[CHANNELS], node.attrs["groups"]
+    if channels < 0:
+        raise DimensionsUnknown(node=node.id, op=node.op, shape=str(list(draft.view.value(x).shape)))
+    order = np.arange(channels, dtype=np.int64).reshape(groups, -1).T.reshape(-1)
+    draft.put("Gather", node, [draft.read(x), draft.initializer(f"{node.id}:order", order)], axis=CHANNELS)
+
+
 RESHAPE = Emitter(
     shape.RESHAPE.name,
     "Reshape; to a stored shape where numbers can say it, so that any batch fits.",
@@ -182,3 +202,7 @@ CAST = Emitter(shape.CAST.name, "Cast.", _cast, _passed_by_cast)
 ASSIGN = Emitter(shape.ASSIGN.name, "Nothing.", _copy, _passed_by_assign)
 SHAPE = Emitter(shape.SHAPE.name, "Shape, and Cast to the type that is asked for.", _shape)
 SHAPE64 = Emitter(shape.SHAPE64.name, "Shape.", _shape)
+PIXEL_SHUFFLE = Emitter(shape.PIXEL_SHUFFLE.name, "DepthToSpace.", _pixel_shuffle)
+CHANNEL_SHUFFLE = Emitter(
+    shape.CHANNEL_SHUFFLE.name, "Gather of the channels in their new order.", _channel_shuffle
+)
