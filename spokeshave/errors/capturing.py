@@ -87,6 +87,24 @@ class CannotRunHere(UserError, RuntimeError):
     next_step = "Call it in dynamic mode, or go on with the program that `layer.model()` gives."
 
 
+class InputsTooMany(UserError, TypeError):
+    """A layer made of a program was given more tensors than it has inputs, or one of them twice.
+
+    ## Why
+    An input that no output needs is not in the files of a model, so that its layer has fewer arguments than
+    the one that was saved. Those behind it would land in the wrong places.
+
+    ## What to do
+    Give each input once: in the order of `layer.model().inputs`, or by name.
+    """
+
+    code = "inputs-too-many"
+    says = "The layer takes the inputs {wanted}, and was given {given}."
+    next_step = "Give each of them once, in this order or by name."
+    wanted: str
+    given: int
+
+
 class NotDifferentiable(UserError, ValueError):
     """A program cannot be trained, as Paddle finds no gradient for a part of it.
 

@@ -11,7 +11,7 @@ import numpy as np
 import paddle
 from paddle.utils import unique_name
 
-from spokeshave.errors.capturing import CannotRunHere, NotDifferentiable, NothingToCompute
+from spokeshave.errors.capturing import CannotRunHere, InputsTooMany, NotDifferentiable, NothingToCompute
 from spokeshave.errors.engines import InputMissing, InputUnknown
 from spokeshave.program.forms import for_inference, for_training
 from spokeshave.program.model import Model
@@ -101,6 +101,8 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
 
     def _given(self, inputs: tuple[Tensor, ...], named: Mapping[str, Tensor]) -> dict[str, Tensor]:
         given = {**dict(zip(self._names, inputs)), **named}
+        if len(given) < len(inputs) + len(named):
+            raise InputsTooMany(wanted=", ".join(self._names) or "none", given=len(inputs) + len(named))
         for name in given:
             if name not in self._names:
                 raise InputUnknown(input=name, nearest=nearest(name, list(self._names)))

@@ -16,7 +16,7 @@ from program_nets import save_branching
 from test_capturing import FOUR, IMAGES, Nested, Small
 
 from spokeshave.data import digits
-from spokeshave.errors.capturing import CannotRunHere, NotDifferentiable, NothingToCompute
+from spokeshave.errors.capturing import CannotRunHere, InputsTooMany, NotDifferentiable, NothingToCompute
 from spokeshave.errors.engines import InputMissing, InputUnknown
 from spokeshave.models import create
 from spokeshave.program import Model, as_layer, capture, load
@@ -260,3 +260,27 @@ def test_a_model_without_outputs_and_a_call_in_static_mode_are_refused() -> None
     layer = as_layer(model)
     with static_mode(), static.program_guard(static.Program()), pytest.raises(CannotRunHere):
         layer(static.data("image", [None, 1, 8, 8]))
+
+
+class Ignoring(nn.Layer):  # type: ignore[misc]
+    """Does not read its first argument."""
+
+    def forward(self, ignored: Any, x: Any) -> Any:
+        return x * 2
+
+
+def test_an_input_that_nobody_reads_keeps_its_place() -> None:
+    model = capture(Ignoring(), [[None, 4], [None, 4]])
+    assert model.view.inputs == ("ignored", "x")
+    np.testing.assert_array_equal(model.run({"ignored": FOUR * 0, "x": FOUR})["output"], FOUR * 2)
+    found = as_layer(model)(paddle.to_tensor(FOUR * 0), paddle.to_tensor(FOUR))
+    np.testing.assert_array_equal(found.numpy(), FOUR * 2)
+
+
+def test_more_inputs_than_there_are_and_one_that_is_given_twice_are_refused() -> None:
+    x = paddle.to_tensor(FOUR)
+    layer = as_layer(capture(Ignoring(), [[None, 4], [None, 4]]))
+    with pytest.raises(InputsTooMany, match="takes the inputs ignored, x, and was given 3"):
+        layer(x, x, x)
+    with pytest.raises(InputsTooMany):
+        layer(x, x, x=x)
