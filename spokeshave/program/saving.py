@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+
+import paddle
 
 from spokeshave.errors.files import CannotWrite
 from spokeshave.errors.program import NotAModel, ProgramNotWritable
@@ -16,7 +18,16 @@ from spokeshave.program.forms import for_inference
 from spokeshave.program.loading import declared_parameters
 from spokeshave.program.model import Model
 from spokeshave.program.weights import weights_parts
-from spokeshave.seams import REFUSALS, Program, building, new_fetch, view_tensor, words_of, write_program
+from spokeshave.seams import (
+    REFUSALS,
+    Program,
+    Value,
+    building,
+    new_fetch,
+    view_tensor,
+    words_of,
+    write_program,
+)
 
 
 def save(
@@ -26,6 +37,8 @@ def save(
     inputs: Sequence[str] | None = None,
 ) -> tuple[Path, ...]:
     """Writes `prefix.json`, `prefix.pdiparams` and their checksums, in test mode, with what outputs need.
+
+    A model without weights has no `prefix.pdiparams`, as Paddle wants it.
 
     `outputs` and `inputs` say where the model is to end and to begin, as `for_inference` takes them.
 
@@ -37,15 +50,25 @@ def save(
     prefix = Path(prefix)
     model = for_inference(model, outputs, inputs)
     with building(model.program):
-        for place, (name, value) in enumerate(model.fetches):
+        for place, (name, value) in enumerate(_told_apart(model)):
             new_fetch(value, name, place)
-    contents: dict[str, Data] = {
-        prefix.name + WEIGHTS_SUFFIX: _weights_of(model),
-        prefix.name + MODEL_SUFFIX: _program_bytes(model.program, prefix),
-    }
+    contents: dict[str, Data] = {prefix.name + MODEL_SUFFIX: _program_bytes(model.program, prefix)}
+    weights = prefix.name + WEIGHTS_SUFFIX
+    if model.parameters:
+        contents = {weights: _weights_of(model), **contents}
     files = {prefix.name + SUMS_SUFFIX: sums_text(contents), **contents}
     write_together({prefix.with_name(name): data for name, data in files.items()})
+    if weights not in contents:  # Paddle takes a file without weights, and one of another model, for broken
+        prefix.with_name(weights).unlink(missing_ok=True)
     return tuple(prefix.with_name(name) for name in (*contents, prefix.name + SUMS_SUFFIX))
+
+
+def _told_apart(model: Model) -> Iterator[tuple[str, Value]]:
+    """The outputs, each a value of its own and none an input: Paddle Inference takes them for one otherwise."""
+    known = {model.picture.values[name].id for name in model.view.inputs}
+    for name, value in model.fetches:
+        yield name, paddle.assign(value) if value.id in known else value
+        known.add(value.id)
 
 
 def _weights_of(model: Model) -> tuple[bytes | memoryview, ...]:
