@@ -88,9 +88,9 @@ def _prune(
     """
     needed = {target.id for target in targets}
     needed.update(value.id for name, value in input_ops(program).items() if name in kept_inputs)
-    marked = {op.id() for op in training}
+    marked, overwritten = {op.id() for op in training}, _overwritings(program)
     for op in reversed(list(program.global_block().ops)):
-        made = (*op.results(), *_written_over(op))
+        made = (*op.results(), *overwritten.get(op.id(), ()))
         is_needed = any(not is_absent(v) and v.id in needed for v in made)
         if is_needed and op.id() not in marked:
             needed.update(v.id for v in _read_by(op))
@@ -104,19 +104,29 @@ def _read_by(op: Operation) -> list[Value]:
     return [v for v in read if not is_absent(v)]
 
 
-def _written_over(op: Operation) -> list[Value]:
-    """What an op and the ops in its blocks write over, but for state that they bring up to date."""
-    parts = [each for each in (op, *ops_within(op)) if each.name()]
-    places = [(each, place) for each in parts if (place := target_of(each.name())) is not None]
-    return [each.operand_source(place) for each, place in places if not _is_update(each, place)]
+def _overwritings(program: Program) -> dict[int, list[Value]]:
+    """What each op and those in its blocks write over, by its id, but for state that they bring up to date."""
+    ops = list(program.global_block().ops)
+    parts = [(op, each) for op in ops for each in (op, *ops_within(op)) if each.name()]
+    places = [(op, each, place) for op, each in parts if (place := target_of(each.name())) is not None]
+    sources: dict[str, list[Value]] = {}
+    for _, each, place in places:
+        read = (v for i, v in enumerate(each.operands_source()) if i != place)
+        sources.setdefault(each.operand_source(place).id, []).extend(read)
+    found: dict[int, list[Value]] = {}
+    for op, each, place in places:
+        target = each.operand_source(place)
+        if not (target.persistable and _is_made_of_itself(target, sources)):
+            found.setdefault(op.id(), []).append(target)
+    return found
 
 
-def _is_update(op: Operation, place: int) -> bool:
-    """Whether an op gives what outlives a run a number made of the last one: that rests in test mode."""
-    target = op.operand_source(place)
-    if not target.persistable:
-        return False
-    behind, seen = [v for i, v in enumerate(op.operands_source()) if i != place], set()
+def _is_made_of_itself(target: Value, sources: dict[str, list[Value]]) -> bool:
+    """Whether what outlives a run is given a number made of the last one: that rests in test mode.
+
+    `sources` are the values that are written over others, by the ids of these.
+    """
+    behind, seen = list(sources[target.id]), set()
     while behind:
         value = behind.pop()
         if is_absent(value) or value.id in seen:
@@ -126,4 +136,5 @@ def _is_update(op: Operation, place: int) -> bool:
         seen.add(value.id)
         maker = value.get_defining_op()
         behind.extend(_read_by(maker) if maker is not None else ())
+        behind.extend(sources.get(value.id, ()))
     return False

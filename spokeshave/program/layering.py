@@ -113,7 +113,8 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
         return given
 
     def _computed(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        found = self._call()(inputs)
+        with self._forms[bool(self.training)].order():
+            found = self._call()(inputs)
         parts = list(found) if isinstance(found, (list, tuple)) else [found]
         if not paddle.is_grad_enabled():
             for part in parts:  # Paddle does not say so itself

@@ -64,7 +64,7 @@ def save(
 
 
 def _told_apart(model: Model) -> Iterator[tuple[str, Value]]:
-    """The outputs, each a value of its own and none an input: Paddle Inference takes them for one otherwise."""
+    """The outputs, each a value of its own and none an input, as Paddle Inference wants them."""
     known = {model.picture.values[name].id for name in model.view.inputs}
     for name, value in model.fetches:
         yield name, paddle.assign(value) if value.id in known else value

@@ -6,7 +6,7 @@ Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
 from spokeshave.seams.handles import Operation, Program, Scope, Value
 from spokeshave.seams.kinds import BLOCK, PROGRAM, VALUE
 from spokeshave.seams.lineage import clone, counterpart, descended, plain_clone
-from spokeshave.seams.modes import TESTED_VERSIONS, building, dynamic_mode, static_mode
+from spokeshave.seams.modes import TESTED_VERSIONS, building, dynamic_mode, in_program_order, static_mode
 from spokeshave.seams.naming import (
     made_name,
     name_all,
@@ -93,6 +93,7 @@ __all__ = [
     "erase_tensors",
     "forget_schedule",
     "has_tensor",
+    "in_program_order",
     "in_scope",
     "input_ops",
     "insert_after",

@@ -11,6 +11,7 @@ from paddle.base import framework
 from spokeshave.seams.handles import Program
 
 TESTED_VERSIONS = ("3.3.1",)
+_IN_ORDER = "FLAGS_new_executor_sequential_run"
 
 
 @contextmanager
@@ -35,6 +36,20 @@ def dynamic_mode() -> Iterator[None]:
         yield
     finally:
         paddle.enable_static()
+
+
+@contextmanager
+def in_program_order() -> Iterator[None]:
+    """Programs that first run inside run their ops in the order in which they stand, then and later.
+
+    Paddle runs what does not hang together in any order, so that one dropout may draw the mask of another.
+    """
+    before = paddle.get_flags([_IN_ORDER])
+    paddle.set_flags({_IN_ORDER: True})
+    try:
+        yield
+    finally:
+        paddle.set_flags(before)
 
 
 @contextmanager

@@ -209,3 +209,15 @@ def test_state_rests_in_test_mode() -> None:
     form = for_inference(model)
     for _ in range(2):
         np.testing.assert_array_equal(form.run({"side": SIDE})["output"], SIDE + 1)
+
+
+def test_the_iteration_behind_a_spectral_norm_rests_in_test_mode() -> None:
+    net = nn.utils.spectral_norm(nn.Linear(3, 4))
+    layer = as_layer(capture(net, [[None, 3]], training=True))
+    x = paddle.to_tensor(SIDE)
+    np.testing.assert_array_equal(layer(x).numpy(), net(x).numpy())
+    net.eval()
+    layer.eval()
+    expected = net(x).numpy()
+    for _ in range(2):
+        np.testing.assert_array_equal(layer(x).numpy(), expected)

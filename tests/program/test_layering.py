@@ -284,3 +284,36 @@ def test_more_inputs_than_there_are_and_one_that_is_given_twice_are_refused() ->
         layer(x, x, x)
     with pytest.raises(InputsTooMany):
         layer(x, x, x=x)
+
+
+class Dropping(nn.Layer):  # type: ignore[misc]
+    """Draws three masks, each on a path of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two, self.three = (nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x: Any) -> Any:
+        y = self.one(x)
+        z = F.relu(self.two(F.relu(y)))
+        return F.dropout(F.relu(self.three(F.relu(z)))), F.dropout(y), F.dropout(z)
+
+
+def test_masks_are_drawn_in_the_order_of_the_layer() -> None:
+    net = Dropping()
+    model = capture(net, [[None, 4]], training=True)
+    layer = as_layer(model)
+    before = paddle.get_flags(["FLAGS_new_executor_sequential_run"])
+    for seed in range(8):
+        expected, found, run = (seeded(seed, each) for each in (net, layer, model))
+        for one, *others in zip(expected, found, run):
+            for other in others:
+                np.testing.assert_array_equal(other, one)
+    assert paddle.get_flags(["FLAGS_new_executor_sequential_run"]) == before
+
+
+def seeded(seed: int, net: Any) -> list[Any]:
+    paddle.seed(seed)
+    if isinstance(net, Model):
+        return list(net.run({"x": FOUR}).values())
+    return [tensor.numpy() for tensor in net(paddle.to_tensor(FOUR))]
