@@ -105,7 +105,7 @@ def _read_by(op: Operation) -> list[Value]:
 
 
 def _overwritings(program: Program) -> dict[int, list[Value]]:
-    """What each op and those in its blocks write over, by its id, but for state that they bring up to date."""
+    """What each op and those in its blocks write over, by its id, but for state that they update."""
     ops = list(program.global_block().ops)
     parts = [(op, each) for op in ops for each in (op, *ops_within(op)) if each.name()]
     places = [(op, each, place) for op, each in parts if (place := target_of(each.name())) is not None]

@@ -15,8 +15,10 @@ from spokeshave.errors.capturing import CannotRunHere, InputsTooMany, NotDiffere
 from spokeshave.errors.engines import InputMissing, InputUnknown
 from spokeshave.program.forms import for_inference, for_training
 from spokeshave.program.model import Model
+from spokeshave.program.run_refused import run_refused
 from spokeshave.registry import nearest
 from spokeshave.seams import (
+    REFUSALS,
     Value,
     callable_program,
     copy_ops,
@@ -114,7 +116,11 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
 
     def _computed(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         with self._forms[bool(self.training)].order():
-            found = self._call()(inputs)
+            call = self._call()
+            try:
+                found = call(inputs)
+            except REFUSALS as error:
+                raise run_refused(self._forms[bool(self.training)].view, error) from error
         parts = list(found) if isinstance(found, (list, tuple)) else [found]
         if not paddle.is_grad_enabled():
             for part in parts:  # Paddle does not say so itself

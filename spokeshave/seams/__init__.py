@@ -44,6 +44,7 @@ from spokeshave.seams.programs import (
     set_shape,
     set_test_mode,
     set_training_mode,
+    stop_gradients_at_set_values,
     taken_apart_on_failure,
 )
 from spokeshave.seams.scopes import in_scope
@@ -133,6 +134,7 @@ __all__ = [
     "set_test_mode",
     "set_training_mode",
     "static_mode",
+    "stop_gradients_at_set_values",
     "taken_apart_on_failure",
     "tensor_names",
     "trace",

@@ -17,7 +17,7 @@ from test_capturing import FOUR, IMAGES, Nested, Small
 
 from spokeshave.data import digits
 from spokeshave.errors.capturing import CannotRunHere, InputsTooMany, NotDifferentiable, NothingToCompute
-from spokeshave.errors.engines import InputMissing, InputUnknown
+from spokeshave.errors.engines import InputMissing, InputUnknown, RunFailed
 from spokeshave.models import create
 from spokeshave.program import Model, as_layer, capture, load
 from spokeshave.seams import static_mode
@@ -317,3 +317,43 @@ def seeded(seed: int, net: Any) -> list[Any]:
     if isinstance(net, Model):
         return list(net.run({"x": FOUR}).values())
     return [tensor.numpy() for tensor in net(paddle.to_tensor(FOUR))]
+
+
+class Writing(nn.Layer):  # type: ignore[misc]
+    """Writes numbers over a part of a value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Any) -> Any:
+        y = self.linear(x)
+        y[:, 0] = x[:, 1]
+        y[:, 3] = 7.0
+        y[1, 1:3] = 2.0
+        return y
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_no_gradient_passes_what_was_written_over(training: bool) -> None:
+    net = Writing()
+    layer = as_layer(capture(net, [[None, 4]], training=True))
+    found = []
+    for one in (net, layer):
+        one.train() if training else one.eval()
+        x = paddle.to_tensor(FOUR)
+        x.stop_gradient = False
+        y = one(x)
+        y.sum().backward()
+        found.append((y.numpy(), x.grad.numpy(), *(p.grad.numpy() for p in one.parameters())))
+    for expected, one in zip(found[0][:2], found[1][:2]):
+        np.testing.assert_array_equal(one, expected)
+    shapes = {array.shape: array for array in found[1][2:]}
+    for expected in found[0][2:]:
+        np.testing.assert_array_equal(shapes[expected.shape], expected)
+
+
+def test_what_paddle_refuses_to_run_is_an_error_of_ours() -> None:
+    layer = as_layer(capture(nn.Linear(4, 2), [[None, 4]]))
+    with pytest.raises(RunFailed, match="Paddle failed"):
+        layer(paddle.zeros([3, 5]))
