@@ -58,10 +58,10 @@ class SpecNotUnderstood(UserError, TypeError):
 
 
 class NothingToCompute(UserError, ValueError):
-    """A model has no outputs, so there is nothing that a layer could give.
+    """A model has no outputs, so there is nothing that a layer or a file could give.
 
     ## Why
-    The program marks no output, and none was named when the model was made.
+    The program marks no output and none was named when the model was made, or none was asked for.
 
     ## What to do
     Name them: `Model.of(program, {"scores": value})`.

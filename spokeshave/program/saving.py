@@ -9,6 +9,7 @@ from pathlib import Path
 
 import paddle
 
+from spokeshave.errors.capturing import NothingToCompute
 from spokeshave.errors.files import CannotWrite
 from spokeshave.errors.program import NotAModel, ProgramNotWritable
 from spokeshave.files import Data, sums_text, write_together
@@ -49,6 +50,8 @@ def save(
     """
     prefix = Path(prefix)
     model = for_inference(model, outputs, inputs)
+    if not model.fetches:
+        raise NothingToCompute()
     with building(model.program):
         for place, (name, value) in enumerate(_told_apart(model)):
             new_fetch(value, name, place)

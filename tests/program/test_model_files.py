@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from paddle import inference, nn, static
 from program_nets import IMAGES, dynamic_mode, pictures, save_branching, save_net
 
+from spokeshave.errors.capturing import NothingToCompute
 from spokeshave.errors.program import FetchUnknown
 from spokeshave.graph import diff
 from spokeshave.program import Model, capture, for_inference, load, save
@@ -283,3 +285,26 @@ def test_a_model_without_weights_has_no_file_of_them_also_where_one_lay(tmp_path
         found = paddle.jit.load(str(tmp_path / "m"))(paddle.to_tensor(ROWS))
     np.testing.assert_array_equal(found.numpy(), ROWS * 2)
     np.testing.assert_array_equal(load(tmp_path / "m").run({"image": ROWS})["output"], ROWS * 2)
+
+
+def test_a_model_without_outputs_is_not_saved(tmp_path: Path) -> None:
+    model = capture(Bare(), [[None, 4]])
+    with pytest.raises(NothingToCompute):
+        save(model, tmp_path / "m", outputs=[])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+def test_threads_load_and_run_side_by_side(tmp_path: Path, is_static: bool) -> None:
+    save(capture(Repeating(), [[None, 4]]), tmp_path / "m")
+    wanted = list(load(tmp_path / "m").run({"image": ROWS}).values())
+
+    def work(_: int) -> list[Any]:
+        return list(load(tmp_path / "m").run({"image": ROWS}).values())
+
+    if is_static:
+        paddle.enable_static()
+    with ThreadPoolExecutor(4) as threads:
+        for found in threads.map(work, range(24)):
+            check_same(found, wanted)
+    paddle.disable_static()
