@@ -14,6 +14,7 @@ from spokeshave.seams.old_programs import (
     OldOp,
     OldProgram,
     OldVariable,
+    Slot,
     dtype_number,
     signature,
 )
@@ -29,6 +30,9 @@ _SUCCESSORS = {
     "flatten": "flatten2",
     "sync_batch_norm": "batch_norm",
 }
+
+# Paddle 2 says that it may be absent, and saves without it; Paddle 3 does not train without it.
+_TRAINING_WANTS = frozenset({("batch_norm", "ReserveSpace")})
 
 Variables = Mapping[str, OldVariable]
 Slots = Mapping[str, tuple[str, ...]]
@@ -143,12 +147,15 @@ class _Writer:
         """The op with a variable for every output that it must have."""
         known = signature(op.type)
         slots = () if known is None else known.outputs.values()
-        absent = [
-            s.name for s in slots if not s.may_be_absent and not s.is_list and not op.outputs.get(s.name)
-        ]
+        absent = [s.name for s in slots if _is_wanted(op, s) and not op.outputs.get(s.name)]
         like = next(iter((*op.makes, *op.reads)), None)
         made = {name: (self.new(like),) for name in absent if like is not None}
         return replace(op, outputs={**op.outputs, **made})
+
+
+def _is_wanted(op: OldOp, slot: Slot) -> bool:
+    """Whether an op must have an output: those that Paddle says, and what a batch norm in training fills."""
+    return not slot.is_list and (not slot.may_be_absent or (op.type, slot.name) in _TRAINING_WANTS)
 
 
 def _mapped(slots: Slots, names: Mapping[str, str]) -> Slots:
