@@ -27,6 +27,7 @@ from paddle import static
 from program_nets import dynamic_mode, pictures
 
 from spokeshave import quantize
+from spokeshave.errors.formats import OperatorNotServed
 from spokeshave.errors.program import FetchUnknown
 from spokeshave.graph import diff
 from spokeshave.program import PASSES, Model, as_layer, load, rewrite, run_sequences, save
@@ -316,6 +317,17 @@ def test_a_batch_norm_as_paddle_2_saves_it_trains(tmp_path: Path) -> None:
     with dynamic_mode():
         layer(paddle.to_tensor(fed()["x"]))[0].sum().backward()
     assert all(np.abs(p.grad.numpy()).max() > 0 for p in layer.parameters() if p.name.startswith("conv2d_1"))
+
+
+def test_numbers_that_are_lost_in_translation_are_no_numbers(tmp_path: Path) -> None:
+    def build() -> tuple[list[Any], list[Any]]:
+        x = static.data("x", [None, *SHAPE], "float32")
+        told = {"axes": [1], "starts": [0], "ends": [1], "steps": [1], "shape": [1], "dtype": 5}
+        return [x], op_of("set_value", {"Input": [x]}, {"Out": ("float32", x.shape)}, **told, values=[7.0])
+
+    prefix = built_old(build).save(tmp_path / "m")
+    with pytest.raises(OperatorNotServed, match="numbers of a set_value are lost"):
+        load(prefix)
 
 
 def test_lengths_that_hang_on_open_ones_load(tmp_path: Path) -> None:
