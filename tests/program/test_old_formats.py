@@ -15,6 +15,7 @@ from old_models import (
     SHAPE,
     STATISTICS,
     WEIGHTS,
+    Build,
     Old,
     built_old,
     constant,
@@ -319,13 +320,29 @@ def test_a_batch_norm_as_paddle_2_saves_it_trains(tmp_path: Path) -> None:
     assert all(np.abs(p.grad.numpy()).max() > 0 for p in layer.parameters() if p.name.startswith("conv2d_1"))
 
 
-def test_numbers_that_are_lost_in_translation_are_no_numbers(tmp_path: Path) -> None:
+def overwriting(values: list[float]) -> Build:
+    """A net that writes numbers over the first channels of its input."""
+
     def build() -> tuple[list[Any], list[Any]]:
         x = static.data("x", [None, *SHAPE], "float32")
-        told = {"axes": [1], "starts": [0], "ends": [1], "steps": [1], "shape": [1], "dtype": 5}
-        return [x], op_of("set_value", {"Input": [x]}, {"Out": ("float32", x.shape)}, **told, values=[7.0])
+        told = {"axes": [1, 2], "starts": [0, 0], "ends": [1, len(values)], "steps": [1, 1], "dtype": 5}
+        told |= {"shape": [1, len(values), 1], "values": values}
+        return [x], op_of("set_value", {"Input": [x]}, {"Out": ("float32", x.shape)}, **told)
 
-    prefix = built_old(build).save(tmp_path / "m")
+    return build
+
+
+def test_a_number_that_is_written_over_a_slice_is_that_number(tmp_path: Path) -> None:
+    model = load(built_old(overwriting([7.0])).save(tmp_path / "m"))
+    wanted = fed()["x"].copy()
+    wanted[:, :1, :1] = 7
+    for _ in range(5):
+        [found] = model.run(fed()).values()
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_numbers_that_are_lost_in_translation_are_refused(tmp_path: Path) -> None:
+    prefix = built_old(overwriting([7.0, 8.0])).save(tmp_path / "m")
     with pytest.raises(OperatorNotServed, match="numbers of a set_value are lost"):
         load(prefix)
 
