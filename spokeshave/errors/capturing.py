@@ -58,10 +58,10 @@ class SpecNotUnderstood(UserError, TypeError):
 
 
 class NothingToCompute(UserError, ValueError):
-    """A model has no outputs, so there is nothing that a layer could give.
+    """A model has no outputs, so there is nothing that a layer or a file could give.
 
     ## Why
-    The program marks no output, and none was named when the model was made.
+    The program marks no output and none was named when the model was made, or none was asked for.
 
     ## What to do
     Name them: `Model.of(program, {"scores": value})`.
@@ -85,6 +85,24 @@ class CannotRunHere(UserError, RuntimeError):
     code = "cannot-run-here"
     says = "A layer made of a program was called in static mode."
     next_step = "Call it in dynamic mode, or go on with the program that `layer.model()` gives."
+
+
+class InputsTooMany(UserError, TypeError):
+    """A layer made of a program was given more tensors than it has inputs, or one of them twice.
+
+    ## Why
+    An input that no output needs is not in the files of a model, so that its layer has fewer arguments than
+    the one that was saved. Those behind it would land in the wrong places.
+
+    ## What to do
+    Give each input once: in the order of `layer.model().inputs`, or by name.
+    """
+
+    code = "inputs-too-many"
+    says = "The layer takes the inputs {wanted}, and was given {given}."
+    next_step = "Give each of them once, in this order or by name."
+    wanted: str
+    given: int
 
 
 class NotDifferentiable(UserError, ValueError):

@@ -101,6 +101,16 @@ def updates(op: str, operand: str) -> bool:
     return op == ASSIGN_OUT.name and operand == "output"
 
 
+def target_of(op: str) -> int | None:
+    """The number of the operand that an op writes over in test mode, whoever reads its result; None if none.
+
+    Which one Paddle does not say: it is the first, but for the one that assigns to its second.
+    """
+    if not op.endswith("_") or op in BATCH_NORMS or op == SHARE_DATA:
+        return None
+    return 1 if op == ASSIGN_OUT.name else 0
+
+
 def overwrites(op: str, operand: str) -> bool:
     """Whether an op writes, or may write, over what it reads at an operand.
 

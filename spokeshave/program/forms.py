@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from spokeshave.errors.program import InputNotChosen
+from spokeshave.ops.effects import target_of
 from spokeshave.program.model import Model
 from spokeshave.program.roles import training_ops
 from spokeshave.seams import (
@@ -81,16 +82,59 @@ def _check_chosen(program: Program, inputs: Sequence[str]) -> None:
 def _prune(
     program: Program, targets: Sequence[Value], training: Sequence[Operation], kept_inputs: set[str]
 ) -> None:
-    """Erases, in place, every op that no target needs, but for the inputs that are to stay."""
+    """Erases, in place, every op that no target needs, but for the inputs that are to stay.
+
+    An op is needed as well that writes over what one behind it reads.
+    """
     needed = {target.id for target in targets}
     needed.update(value.id for name, value in input_ops(program).items() if name in kept_inputs)
-    marked = {op.id() for op in training}
+    marked, overwritten = {op.id() for op in training}, _overwritings(program)
     for op in reversed(list(program.global_block().ops)):
-        is_needed = any(not is_absent(v) and v.id in needed for v in op.results())
+        made = (*op.results(), *overwritten.get(op.id(), ()))
+        is_needed = any(not is_absent(v) and v.id in needed for v in made)
         if is_needed and op.id() not in marked:
-            needed.update(v.id for v in op.operands_source() if not is_absent(v))
-            needed.update(
-                v.id for inner in ops_within(op) for v in inner.operands_source() if not is_absent(v)
-            )
+            needed.update(v.id for v in _read_by(op))
         else:
             erase(op)
+
+
+def _read_by(op: Operation) -> list[Value]:
+    """What an op and the ops in its blocks read."""
+    read = (v for each in (op, *ops_within(op)) for v in each.operands_source())
+    return [v for v in read if not is_absent(v)]
+
+
+def _overwritings(program: Program) -> dict[int, list[Value]]:
+    """What each op and those in its blocks write over, by its id, but for state that they update."""
+    ops = list(program.global_block().ops)
+    parts = [(op, each) for op in ops for each in (op, *ops_within(op)) if each.name()]
+    places = [(op, each, place) for op, each in parts if (place := target_of(each.name())) is not None]
+    sources: dict[str, list[Value]] = {}
+    for _, each, place in places:
+        read = (v for i, v in enumerate(each.operands_source()) if i != place)
+        sources.setdefault(each.operand_source(place).id, []).extend(read)
+    found: dict[int, list[Value]] = {}
+    for op, each, place in places:
+        target = each.operand_source(place)
+        if not (target.persistable and _is_made_of_itself(target, sources)):
+            found.setdefault(op.id(), []).append(target)
+    return found
+
+
+def _is_made_of_itself(target: Value, sources: dict[str, list[Value]]) -> bool:
+    """Whether what outlives a run is given a number made of the last one: that rests in test mode.
+
+    `sources` are the values that are written over others, by the ids of these.
+    """
+    behind, seen = list(sources[target.id]), set()
+    while behind:
+        value = behind.pop()
+        if is_absent(value) or value.id in seen:
+            continue
+        if value.is_same(target):
+            return True
+        seen.add(value.id)
+        maker = value.get_defining_op()
+        behind.extend(_read_by(maker) if maker is not None else ())
+        behind.extend(sources.get(value.id, ()))
+    return False

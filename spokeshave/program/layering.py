@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import paddle
 from paddle.utils import unique_name
 
-from spokeshave.errors.capturing import CannotRunHere, NotDifferentiable, NothingToCompute
+from spokeshave.errors.capturing import CannotRunHere, InputsTooMany, NotDifferentiable, NothingToCompute
 from spokeshave.errors.engines import InputMissing, InputUnknown
 from spokeshave.program.forms import for_inference, for_training
 from spokeshave.program.model import Model
+from spokeshave.program.run_refused import run_refused
 from spokeshave.registry import nearest
 from spokeshave.seams import (
+    REFUSALS,
     Value,
     callable_program,
     copy_ops,
@@ -55,9 +58,12 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
         super().__init__()
         if not model.view.outputs:
             raise NothingToCompute()
-        self._forms = {True: for_training(model).owned(), False: for_inference(model).owned()}
+        forms = {True: for_training(model), False: for_inference(model)}
+        self._tensors = self._take_parameters(model, forms[True])
+        # Programs alone: their numbers are in the tensors.
+        nothing = paddle.static.Scope()
+        self._forms = {mode: replace(f, scope=nothing, borrows=False) for mode, f in forms.items()}
         self._names = self._forms[True].view.inputs
-        self._tensors = self._take_parameters(self._forms[True])
         self._calls: dict[tuple[bool, bool], Callable[..., Any]] = {}
         # With arguments that `paddle.jit.save` finds.
         arguments = [_identifier(name) for name in self._names]
@@ -76,10 +82,13 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
 
     def model(self, *, training: bool | None = None) -> Model:
         """The program with the numbers as they are, in training or test form; by default as the mode is."""
-        form = self._forms[self.training if training is None else training].copy()
+        form = self._forms[self.training if training is None else training]
+        program, mapping = form.cloned_program()
+        fetches = tuple((name, mapping.look_up(value)) for name, value in form.fetches)
+        scope = paddle.static.Scope()
         for name in form.parameters:
-            write_tensor(form.scope, name, np.asarray(self._tensors[name].numpy()))
-        return form
+            write_tensor(scope, name, np.asarray(self._tensors[name].numpy()))
+        return replace(form, program=program, fetches=fetches, scope=scope)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProgramLayer:
         """A layer of its own with the same numbers."""
@@ -88,10 +97,10 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
         memo[id(self)] = twin
         return twin
 
-    def _take_parameters(self, model: Model) -> dict[str, Tensor]:
-        """A tensor for each parameter of the program, known to the layer as parameter or buffer."""
+    def _take_parameters(self, model: Model, form: Model) -> dict[str, Tensor]:
+        """A tensor for each parameter of a form of the model, known to the layer as parameter or buffer."""
         tensors: dict[str, Tensor] = {}
-        for name, value in persistable_values(model.program).items():
+        for name, value in persistable_values(form.program).items():
             tensor = _tensor(model, name, value)
             tensors[name] = tensor
             attribute = _attribute(name, self)
@@ -101,6 +110,8 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
 
     def _given(self, inputs: tuple[Tensor, ...], named: Mapping[str, Tensor]) -> dict[str, Tensor]:
         given = {**dict(zip(self._names, inputs)), **named}
+        if len(given) < len(inputs) + len(named):
+            raise InputsTooMany(wanted=", ".join(self._names) or "none", given=len(inputs) + len(named))
         for name in given:
             if name not in self._names:
                 raise InputUnknown(input=name, nearest=nearest(name, list(self._names)))
@@ -111,7 +122,12 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
         return given
 
     def _computed(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        found = self._call()(inputs)
+        with self._forms[bool(self.training)].order():
+            call = self._call()
+            try:
+                found = call(inputs)
+            except REFUSALS as error:
+                raise run_refused(self._forms[bool(self.training)].view, error) from error
         parts = list(found) if isinstance(found, (list, tuple)) else [found]
         if not paddle.is_grad_enabled():
             for part in parts:  # Paddle does not say so itself
@@ -135,14 +151,15 @@ class ProgramLayer(paddle.nn.Layer):  # type: ignore[misc]
             return self._made_for(mode, wants_gradients=False)
 
     def _made_for(self, mode: bool, *, wants_gradients: bool) -> Callable[..., Any]:
-        model = self._forms[mode].copy()
-        inputs = input_ops(model.program)
-        let_gradients_pass(model.program)
-        kept = persistable_values(model.program)
+        form = self._forms[mode]
+        program, mapping = form.cloned_program()
+        inputs = input_ops(program)
+        let_gradients_pass(program)
+        kept = persistable_values(program)
         return callable_program(
-            model.program,
+            program,
             [inputs[name] for name in self._names],
-            [value for _, value in model.fetches],
+            [mapping.look_up(value) for _, value in form.fetches],
             [(self._tensors[name], value) for name, value in kept.items()],
             wants_gradients=wants_gradients,
         )

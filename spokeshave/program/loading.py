@@ -11,6 +11,7 @@ import paddle
 
 from spokeshave.errors.files import CannotRead
 from spokeshave.errors.formats import InputShapesFixed
+from spokeshave.errors.program import NotAModel
 from spokeshave.files import check_sums
 from spokeshave.program.document import check_document
 from spokeshave.program.finding import (
@@ -23,6 +24,7 @@ from spokeshave.program.finding import (
 )
 from spokeshave.program.model import Model
 from spokeshave.program.old_format import (
+    loses_numbers,
     old_leeway,
     old_outputs,
     old_parameters,
@@ -121,6 +123,8 @@ def _read(file: Path) -> bytes:
 def _read_paddle_3(file: Path, content: bytes, params_filename: str | None) -> Model:
     check_document(content, str(file))
     program, scope = read_program(file), paddle.static.Scope()
+    if loses_numbers(program):
+        raise NotAModel(path=str(file), found="it holds a set_value without its numbers")
     declared = declared_parameters(program)
     _fill(scope, _each(file, find_weights(file, declared, params_filename), declared))
     return Model(program, scope, _take_fetches(program))

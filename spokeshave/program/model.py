@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from spokeshave.errors.program import FetchUnknown, TensorMissing
 from spokeshave.graph import GraphView
 from spokeshave.graph.feeding import InputSpec, check_feed
 from spokeshave.graph.view import Value as ViewValue
+from spokeshave.ops.effects import is_drawing
 from spokeshave.program.picture import Picture, take_picture
 from spokeshave.program.run_refused import run_refused
 from spokeshave.registry import nearest
@@ -26,6 +28,7 @@ from spokeshave.seams import (
     clone,
     descended,
     has_tensor,
+    in_program_order,
     named_values,
     persistable_values,
     plain_clone,
@@ -116,12 +119,20 @@ class Model:
         names = [name for name, _ in self.view.outputs] if values is None else list(values)
         targets = [self.target(name) for name in dict.fromkeys(names)]
         self._prepare_scope()
-        with static_mode(), paddle.static.scope_guard(self.scope):
+        with static_mode(), paddle.static.scope_guard(self.scope), self.order():
             try:
                 results = self._executor.run(self.program, feed=dict(feed), fetch_list=targets)
             except REFUSALS as error:
                 raise run_refused(self.view, error) from error
         return dict(zip(dict.fromkeys(names), map(np.asarray, results)))
+
+    def order(self) -> AbstractContextManager[None]:
+        """What a run happens in: ops in order where several draw at random, any order where none minds."""
+        return in_program_order() if self._draws_again else nullcontext()
+
+    @cached_property
+    def _draws_again(self) -> bool:
+        return sum(is_drawing(node.op, node.attrs) for node in self.view.nodes) > 1
 
     def cloned_program(self) -> tuple[Program, Any]:
         """A copy of the program, and the map whose `look_up` gives each of its values in the copy.

@@ -13,7 +13,16 @@ from spokeshave.program.respelling import in_todays_names, respelt
 from spokeshave.program.trodden import TRODDEN
 from spokeshave.program.weights import Declared, Leeway
 from spokeshave.registry import nearest
-from spokeshave.seams import REFUSALS, Program, Value, dtype_name, name_values, parameter_ops, words_of
+from spokeshave.seams import (
+    REFUSALS,
+    Program,
+    Value,
+    all_ops,
+    dtype_name,
+    name_values,
+    parameter_ops,
+    words_of,
+)
 from spokeshave.seams.old_programs import (
     FEED,
     FETCH,
@@ -31,6 +40,7 @@ from spokeshave.seams.rehearsal import fate_of
 
 # Inputs through which ops that quantize read numbers of the net; all their others are scales.
 _NUMBERS = frozenset({"X", "Input"})
+_SET_VALUE = "pd_op.set_value"
 _DEQUANTIZE = "dequantize_linear"
 _FLOATS = ("float", "bfloat")
 
@@ -101,12 +111,23 @@ def to_pir(old: OldProgram, path: str, stored: Mapping[str, str]) -> Translated:
         program, values = translate(spelt)
     except (*REFUSALS, SystemError) as error:
         raise OperatorNotServed(path=path, detail=words_of(error)) from error
+    if loses_numbers(program):
+        raise OperatorNotServed(path=path, detail="the numbers of a set_value are lost on the way.")
     # The values that were fed are gone with the ops that fed them.
     values.update(replace_feeds(program))
     name_values((value, name) for name, value in values.items() if value.initialized())
     _set_trainable(old, program)
     _keep_scopes(old, values)
     return Translated(program, values)
+
+
+def loses_numbers(program: Program) -> bool:
+    """Whether numbers that are written over a slice are not there: Paddle reads what lies in their place.
+
+    It may lose them when it translates a program of Paddle 2, and writes them so to files.
+    """
+    attrs = (op.attrs() for op in all_ops(program) if op.name().startswith(_SET_VALUE))
+    return any("values" in found and not found["values"] for found in attrs)
 
 
 def _rehearse(program: OldProgram, path: str) -> None:

@@ -102,10 +102,12 @@ class _Reader:
 
     def _read_data(self, op: Operation) -> None:
         value, attrs = op.result(0), op.attrs()
-        if not value.all_used_ops() and value.id not in self._shown:
-            return
         # An accumulator or a learning rate is data that lives in the scope, not an input.
-        add = self._build.parameter if attrs.get("persistable") == [True] else self._build.input
+        is_kept = attrs.get("persistable") == [True]
+        if is_kept and not value.all_used_ops() and value.id not in self._shown:
+            return
+        # An input that nobody reads is one: Paddle wants it fed, and a layer has it among its arguments.
+        add = self._build.parameter if is_kept else self._build.input
         self._know(value, add(attrs["name"], tuple(value.shape), dtype_name(value)))
 
     def _read_output(self, op: Operation) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from spokeshave.seams.old_programs import (
     TENSOR,
     OldAttribute,
@@ -14,6 +16,7 @@ from spokeshave.seams.old_programs import (
     OldOp,
     OldProgram,
     OldVariable,
+    Slot,
     dtype_number,
     signature,
 )
@@ -29,6 +32,9 @@ _SUCCESSORS = {
     "flatten": "flatten2",
     "sync_batch_norm": "batch_norm",
 }
+
+# Paddle 2 says that it may be absent, and saves without it; Paddle 3 does not train without it.
+_TRAINING_WANTS = frozenset({("batch_norm", "ReserveSpace")})
 
 Variables = Mapping[str, OldVariable]
 Slots = Mapping[str, tuple[str, ...]]
@@ -143,12 +149,15 @@ class _Writer:
         """The op with a variable for every output that it must have."""
         known = signature(op.type)
         slots = () if known is None else known.outputs.values()
-        absent = [
-            s.name for s in slots if not s.may_be_absent and not s.is_list and not op.outputs.get(s.name)
-        ]
+        absent = [s.name for s in slots if _is_wanted(op, s) and not op.outputs.get(s.name)]
         like = next(iter((*op.makes, *op.reads)), None)
         made = {name: (self.new(like),) for name in absent if like is not None}
         return replace(op, outputs={**op.outputs, **made})
+
+
+def _is_wanted(op: OldOp, slot: Slot) -> bool:
+    """Whether an op must have an output: those that Paddle says, and what a batch norm in training fills."""
+    return not slot.is_list and (not slot.may_be_absent or (op.type, slot.name) in _TRAINING_WANTS)
 
 
 def _mapped(slots: Slots, names: Mapping[str, str]) -> Slots:
@@ -234,6 +243,26 @@ def _dequantize(writer: _Writer, op: OldOp) -> list[OldOp]:
     ]
 
 
+def _set_value(writer: _Writer, op: OldOp) -> list[OldOp]:
+    """A number that is written over a slice comes from a variable: Paddle 3 loses it where the op is told."""
+    numbers, (x,) = op.told("values", ()), op.inputs["Input"]
+    if op.inputs.get("ValueTensor") or len(numbers) != 1:
+        return [op]
+    number, dtype = numbers[0], writer.variable(x).dtype
+    told = number.r if number.HasField("r") else number.i if number.HasField("i") else number.b
+    if float(np.float32(told)) != told and not dtype.startswith("float"):
+        return [op]  # the op that fills takes a float
+    filled = {
+        "shape": OldAttribute("LONGS", (1,)),
+        "dtype": OldAttribute("INT", dtype_number(dtype)),
+        "value": OldAttribute("FLOAT", float(told)),
+    }
+    value = writer.new(x, shape=(1,))
+    rest = {name: a for name, a in op.attributes.items() if name != "values"}
+    fill = OldOp("fill_constant", {}, {"Out": (value,)}, filled)
+    return [fill, replace(op, inputs={**op.inputs, "ValueTensor": (value,)}, attributes=rest)]
+
+
 def _like(op: OldOp, type_name: str, inputs: Mapping[str, tuple[str, ...]]) -> OldOp:
     """An op of another type with what it is told and knows of; the outputs stay."""
     known = signature(type_name)
@@ -244,6 +273,7 @@ def _like(op: OldOp, type_name: str, inputs: Mapping[str, tuple[str, ...]]) -> O
 _SPELLINGS: Mapping[str, Callable[[_Writer, OldOp], list[OldOp]]] = {
     "flatten2": _flatten,
     "mul": _mul,
+    "set_value": _set_value,
     "lookup_table": _lookup,
     "quantize_linear": _quantize,
     "dequantize_linear": _dequantize,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import paddle
+
+from spokeshave.errors.capturing import NothingToCompute
 from spokeshave.errors.files import CannotWrite
 from spokeshave.errors.program import NotAModel, ProgramNotWritable
 from spokeshave.files import Data, sums_text, write_together
@@ -16,7 +19,16 @@ from spokeshave.program.forms import for_inference
 from spokeshave.program.loading import declared_parameters
 from spokeshave.program.model import Model
 from spokeshave.program.weights import weights_parts
-from spokeshave.seams import REFUSALS, Program, building, new_fetch, view_tensor, words_of, write_program
+from spokeshave.seams import (
+    REFUSALS,
+    Program,
+    Value,
+    building,
+    new_fetch,
+    view_tensor,
+    words_of,
+    write_program,
+)
 
 
 def save(
@@ -27,6 +39,8 @@ def save(
 ) -> tuple[Path, ...]:
     """Writes `prefix.json`, `prefix.pdiparams` and their checksums, in test mode, with what outputs need.
 
+    A model without weights has no `prefix.pdiparams`, as Paddle wants it.
+
     `outputs` and `inputs` say where the model is to end and to begin, as `for_inference` takes them.
 
     All bytes are on the disk before the first file takes its name: a full disk or a kill leaves the old
@@ -36,16 +50,28 @@ def save(
     """
     prefix = Path(prefix)
     model = for_inference(model, outputs, inputs)
+    if not model.fetches:
+        raise NothingToCompute()
     with building(model.program):
-        for place, (name, value) in enumerate(model.fetches):
+        for place, (name, value) in enumerate(_told_apart(model)):
             new_fetch(value, name, place)
-    contents: dict[str, Data] = {
-        prefix.name + WEIGHTS_SUFFIX: _weights_of(model),
-        prefix.name + MODEL_SUFFIX: _program_bytes(model.program, prefix),
-    }
+    contents: dict[str, Data] = {prefix.name + MODEL_SUFFIX: _program_bytes(model.program, prefix)}
+    weights = prefix.name + WEIGHTS_SUFFIX
+    if model.parameters:
+        contents = {weights: _weights_of(model), **contents}
     files = {prefix.name + SUMS_SUFFIX: sums_text(contents), **contents}
     write_together({prefix.with_name(name): data for name, data in files.items()})
+    if weights not in contents:  # Paddle takes a file without weights, and one of another model, for broken
+        prefix.with_name(weights).unlink(missing_ok=True)
     return tuple(prefix.with_name(name) for name in (*contents, prefix.name + SUMS_SUFFIX))
+
+
+def _told_apart(model: Model) -> Iterator[tuple[str, Value]]:
+    """The outputs, each a value of its own and none an input, as Paddle Inference wants them."""
+    known = {model.picture.values[name].id for name in model.view.inputs}
+    for name, value in model.fetches:
+        yield name, paddle.assign(value) if value.id in known else value
+        known.add(value.id)
 
 
 def _weights_of(model: Model) -> tuple[bytes | memoryview, ...]:

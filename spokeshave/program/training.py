@@ -24,6 +24,7 @@ from spokeshave.seams import (
     scheduler_of,
     serves_a_program,
     static_mode,
+    stop_gradients_at_set_values,
     write_tensor,
 )
 
@@ -105,6 +106,8 @@ def append_training(model: Model, loss: str, optimizer: Any, *, carry: Training 
     fetches = tuple((name, mapping.look_up(value)) for name, value in model.fetches)
     target = mapping.look_up(_checked_loss(model, loss))
     startup = paddle.static.Program()
+    with static_mode(), paddle.static.program_guard(program, startup):
+        stop_gradients_at_set_values(program)
     with static_mode(), paddle.static.program_guard(program, startup):
         optimizer.minimize(target)
     trained = replace(model, program=program, fetches=fetches)

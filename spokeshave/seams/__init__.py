@@ -6,7 +6,7 @@ Tested with Paddle 3.3.1; what is said here about its behaviour was seen there.
 from spokeshave.seams.handles import Operation, Program, Scope, Value
 from spokeshave.seams.kinds import BLOCK, PROGRAM, VALUE
 from spokeshave.seams.lineage import clone, counterpart, descended, plain_clone
-from spokeshave.seams.modes import TESTED_VERSIONS, building, dynamic_mode, static_mode
+from spokeshave.seams.modes import TESTED_VERSIONS, building, dynamic_mode, in_program_order, static_mode
 from spokeshave.seams.naming import (
     made_name,
     name_all,
@@ -44,6 +44,7 @@ from spokeshave.seams.programs import (
     set_shape,
     set_test_mode,
     set_training_mode,
+    stop_gradients_at_set_values,
     taken_apart_on_failure,
 )
 from spokeshave.seams.scopes import in_scope
@@ -93,6 +94,7 @@ __all__ = [
     "erase_tensors",
     "forget_schedule",
     "has_tensor",
+    "in_program_order",
     "in_scope",
     "input_ops",
     "insert_after",
@@ -132,6 +134,7 @@ __all__ = [
     "set_test_mode",
     "set_training_mode",
     "static_mode",
+    "stop_gradients_at_set_values",
     "taken_apart_on_failure",
     "tensor_names",
     "trace",

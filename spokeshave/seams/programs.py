@@ -16,6 +16,9 @@ from spokeshave.seams.handles import Operation, Program, Value
 
 _DATA = ("pd_op.data", "pd_op.feed")
 _WITH_FRACTION = ("float16", "bfloat16", "float32", "float64")
+_SET_TENSOR = "pd_op.set_value_with_tensor"
+# Ops that write plain numbers, with those that write a tensor.
+_SET_VALUE = {"pd_op.set_value": "set_value_with_tensor", "pd_op.set_value_": "set_value_with_tensor_"}
 # With the number of a result behind it: the attribute of an op that holds the name of that result.
 VALUE_NAME = "value_name_"
 
@@ -80,6 +83,36 @@ def let_gradients_pass(program: Program) -> None:
     """Lets gradients reach the inputs that are numbers with a fraction."""
     for value in input_ops(program).values():
         value.stop_gradient = dtype_name(value) not in _WITH_FRACTION
+
+
+def stop_gradients_at_set_values(program: Program) -> None:
+    """Lets no gradient through where numbers are written over a slice of a value, in place.
+
+    Paddle's gradient of writing plain numbers goes through as if nothing had been written; that of writing a
+    tensor is right. So a tensor is written over the slice before.
+    """
+    for op in all_ops(program):
+        if op.name() in _SET_VALUE and not op.operand_source(0).stop_gradient:
+            _write_tensor_before(op)
+
+
+def _write_tensor_before(op: Operation) -> None:
+    value, *place = op.operands_source()
+    before, attrs = value.get_defining_op(), op.attrs()
+    if before is not None and before.name().startswith(_SET_TENSOR) and _writes_at(before, place):
+        return
+    insert_before(op)
+    nothing = paddle.zeros(attrs["shape"], value.dtype)
+    write = getattr(paddle._C_ops, _SET_VALUE[op.name()])
+    axes = (attrs[name] for name in ("axes", "decrease_axes", "none_axes"))
+    written = write(value, nothing, *place, *axes)
+    written.stop_gradient = False
+    op.operand(0).set_source(written)
+
+
+def _writes_at(op: Operation, place: Sequence[Value]) -> bool:
+    """Whether an op was put before another that writes at this place: both read the very same bounds."""
+    return all(own.is_same(other) for own, other in zip(op.operands_source()[2:], place))
 
 
 def parameter_ops(program: Program) -> dict[str, Operation]:

@@ -17,6 +17,8 @@ from paddle.jit.dy2static.pir_partial_program import PartialProgramLayer
 
 from spokeshave.errors.capturing import NotDifferentiable
 from spokeshave.seams.handles import Operation, Program, Value
+from spokeshave.seams.modes import building
+from spokeshave.seams.programs import stop_gradients_at_set_values
 from spokeshave.seams.storage import REFUSALS, words_of
 
 # Where the numbers of a parameter lie in dynamic mode.
@@ -77,6 +79,9 @@ def callable_program(
 
     The program, with batch norm and dropout in the mode they are in, belongs to the function from then on.
     """
+    if wants_gradients:
+        with building(program):
+            stop_gradients_at_set_values(program)
     tensors, values = [t for t, _ in parameters], [v for _, v in parameters]
     layer = PartialProgramLayer(program, list(inputs), list(outputs), (tensors, values))
     layer.training = wants_gradients

@@ -15,7 +15,7 @@ from paddle.utils import unique_name
 from program_nets import save_branching
 
 from spokeshave.errors.program import FetchUnknown, InputNotChosen
-from spokeshave.program import Model, for_inference, for_training, load, save
+from spokeshave.program import Model, as_layer, capture, for_inference, for_training, load, save
 from spokeshave.program.roles import has_backward
 from spokeshave.seams import static_mode
 
@@ -149,3 +149,75 @@ def test_branches_keep_their_parameters(saved: Callable[[str], Path], tmp_path: 
     x = np.ones((2, 4), np.float32)
     found = next(iter(form.run({"x": x}).values()))
     np.testing.assert_array_equal(found, net(paddle.to_tensor(x))[0].numpy())
+
+
+class Normed(nn.Layer):  # type: ignore[misc]
+    """Writes its weight anew before each time that it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.utils.weight_norm(nn.Linear(3, 4))
+
+    def forward(self, side: Any) -> Any:
+        return self.linear(side)
+
+
+def test_what_is_written_over_a_value_stays_written_also_where_the_result_of_writing_is_not_read() -> None:
+    program, scope = static.Program(), static.Scope()
+    with static_mode(), static.program_guard(program, static.Program()):
+        side = static.data("side", [None, 3])
+        y = side * 2.0
+        paddle._C_ops.set_value_(y, [0], [1], [1], [1], [1], [], [1], [7.0])
+        model = Model.of(program, {"y": y + 0.0}, scope)
+    wanted = SIDE * 2
+    wanted[:, 0] = 7
+    np.testing.assert_array_equal(model.run({"side": SIDE})["y"], wanted)
+    np.testing.assert_array_equal(for_inference(model).run({"side": SIDE})["y"], wanted)
+
+
+def test_a_weight_that_is_computed_is_computed_in_test_mode_too() -> None:
+    net = Normed()
+    layer = as_layer(capture(net, [[None, 3]], training=True))
+    for one in (net, layer):
+        one.eval()
+        for parameter in one.parameters():
+            if parameter.name.startswith("linear"):
+                parameter.set_value(parameter * 2 + 0.5)
+        one(paddle.to_tensor(SIDE)).sum().backward()
+    np.testing.assert_array_equal(layer(paddle.to_tensor(SIDE)).numpy(), net(paddle.to_tensor(SIDE)).numpy())
+    given = [p for p in net.parameters() if p.name.startswith("linear")]
+    for parameter in given:
+        twin = getattr(layer, parameter.name.replace(".", "_"))
+        np.testing.assert_allclose(twin.grad.numpy(), parameter.grad.numpy(), rtol=1e-6, atol=1e-6)
+
+
+class Counting(nn.Layer):  # type: ignore[misc]
+    """Counts how often it is called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", paddle.zeros([1]))
+
+    def forward(self, side: Any) -> Any:
+        paddle.assign(self.count + 1, self.count)
+        return side + self.count
+
+
+def test_state_rests_in_test_mode() -> None:
+    model = capture(Counting(), [[None, 3]], training=True)
+    np.testing.assert_array_equal(model.run({"side": SIDE})["output"], SIDE + 1)
+    form = for_inference(model)
+    for _ in range(2):
+        np.testing.assert_array_equal(form.run({"side": SIDE})["output"], SIDE + 1)
+
+
+def test_the_iteration_behind_a_spectral_norm_rests_in_test_mode() -> None:
+    net = nn.utils.spectral_norm(nn.Linear(3, 4))
+    layer = as_layer(capture(net, [[None, 3]], training=True))
+    x = paddle.to_tensor(SIDE)
+    np.testing.assert_array_equal(layer(x).numpy(), net(x).numpy())
+    net.eval()
+    layer.eval()
+    expected = net(x).numpy()
+    for _ in range(2):
+        np.testing.assert_array_equal(layer(x).numpy(), expected)

@@ -16,8 +16,8 @@ from program_nets import save_branching
 from test_capturing import FOUR, IMAGES, Nested, Small
 
 from spokeshave.data import digits
-from spokeshave.errors.capturing import CannotRunHere, NotDifferentiable, NothingToCompute
-from spokeshave.errors.engines import InputMissing, InputUnknown
+from spokeshave.errors.capturing import CannotRunHere, InputsTooMany, NotDifferentiable, NothingToCompute
+from spokeshave.errors.engines import InputMissing, InputUnknown, RunFailed
 from spokeshave.models import create
 from spokeshave.program import Model, as_layer, capture, load
 from spokeshave.seams import static_mode
@@ -260,3 +260,100 @@ def test_a_model_without_outputs_and_a_call_in_static_mode_are_refused() -> None
     layer = as_layer(model)
     with static_mode(), static.program_guard(static.Program()), pytest.raises(CannotRunHere):
         layer(static.data("image", [None, 1, 8, 8]))
+
+
+class Ignoring(nn.Layer):  # type: ignore[misc]
+    """Does not read its first argument."""
+
+    def forward(self, ignored: Any, x: Any) -> Any:
+        return x * 2
+
+
+def test_an_input_that_nobody_reads_keeps_its_place() -> None:
+    model = capture(Ignoring(), [[None, 4], [None, 4]])
+    assert model.view.inputs == ("ignored", "x")
+    np.testing.assert_array_equal(model.run({"ignored": FOUR * 0, "x": FOUR})["output"], FOUR * 2)
+    found = as_layer(model)(paddle.to_tensor(FOUR * 0), paddle.to_tensor(FOUR))
+    np.testing.assert_array_equal(found.numpy(), FOUR * 2)
+
+
+def test_more_inputs_than_there_are_and_one_that_is_given_twice_are_refused() -> None:
+    x = paddle.to_tensor(FOUR)
+    layer = as_layer(capture(Ignoring(), [[None, 4], [None, 4]]))
+    with pytest.raises(InputsTooMany, match="takes the inputs ignored, x, and was given 3"):
+        layer(x, x, x)
+    with pytest.raises(InputsTooMany):
+        layer(x, x, x=x)
+
+
+class Dropping(nn.Layer):  # type: ignore[misc]
+    """Draws three masks, each on a path of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two, self.three = (nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x: Any) -> Any:
+        y = self.one(x)
+        z = F.relu(self.two(F.relu(y)))
+        return F.dropout(F.relu(self.three(F.relu(z)))), F.dropout(y), F.dropout(z)
+
+
+def test_masks_are_drawn_in_the_order_of_the_layer() -> None:
+    net = Dropping()
+    model = capture(net, [[None, 4]], training=True)
+    layer = as_layer(model)
+    before = paddle.get_flags(["FLAGS_new_executor_sequential_run"])
+    for seed in range(8):
+        expected, found, run = (seeded(seed, each) for each in (net, layer, model))
+        for one, *others in zip(expected, found, run):
+            for other in others:
+                np.testing.assert_array_equal(other, one)
+    assert paddle.get_flags(["FLAGS_new_executor_sequential_run"]) == before
+
+
+def seeded(seed: int, net: Any) -> list[Any]:
+    paddle.seed(seed)
+    if isinstance(net, Model):
+        return list(net.run({"x": FOUR}).values())
+    return [tensor.numpy() for tensor in net(paddle.to_tensor(FOUR))]
+
+
+class Writing(nn.Layer):  # type: ignore[misc]
+    """Writes numbers over a part of a value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Any) -> Any:
+        y = self.linear(x)
+        y[:, 0] = x[:, 1]
+        y[:, 3] = 7.0
+        y[1, 1:3] = 2.0
+        return y
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_no_gradient_passes_what_was_written_over(training: bool) -> None:
+    net = Writing()
+    layer = as_layer(capture(net, [[None, 4]], training=True))
+    found = []
+    for one in (net, layer):
+        one.train() if training else one.eval()
+        x = paddle.to_tensor(FOUR)
+        x.stop_gradient = False
+        y = one(x)
+        y.sum().backward()
+        found.append((y.numpy(), x.grad.numpy(), *(p.grad.numpy() for p in one.parameters())))
+    for expected, one in zip(found[0][:2], found[1][:2]):
+        np.testing.assert_array_equal(one, expected)
+    shapes = {array.shape: array for array in found[1][2:]}
+    for expected in found[0][2:]:
+        np.testing.assert_array_equal(shapes[expected.shape], expected)
+
+
+def test_what_paddle_refuses_to_run_is_an_error_of_ours() -> None:
+    layer = as_layer(capture(nn.Linear(4, 2), [[None, 4]]))
+    with pytest.raises(RunFailed, match="Paddle failed"):
+        layer(paddle.zeros([3, 5]))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import paddle
 import pytest
-from paddle import inference, static
+from paddle import inference, nn, static
 from program_nets import IMAGES, dynamic_mode, pictures, save_branching, save_net
 
+from spokeshave.errors.capturing import NothingToCompute
 from spokeshave.errors.program import FetchUnknown
 from spokeshave.graph import diff
-from spokeshave.program import Model, for_inference, load, save
+from spokeshave.program import Model, capture, for_inference, load, save
 
 pytest_plugins = ["program_nets"]
 pytestmark = pytest.mark.usefixtures("in_dynamic_mode")
@@ -234,3 +236,75 @@ def test_real_models_of_others_load_save_and_run(shared: Path, tmp_path: Path) -
     feed = {"x": np.random.RandomState(0).rand(1, 3, 80, 160).astype(np.float32)}
     save(model, tmp_path / "m")
     check_same(list(load(tmp_path / "m").run(feed).values()), list(model.run(feed).values()))
+
+
+class Repeating(nn.Layer):  # type: ignore[misc]
+    """Gives one value twice, and its input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, image: Any) -> Any:
+        scores = self.linear(image)
+        return scores, scores, image
+
+
+class Bare(nn.Layer):  # type: ignore[misc]
+    """Has no weights."""
+
+    def forward(self, image: Any) -> Any:
+        return image * 2
+
+
+ROWS = np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+def test_an_output_that_is_another_or_an_input_is_one_for_paddle_inference(tmp_path: Path) -> None:
+    model = capture(Repeating(), [[None, 4]])
+    wanted = list(model.run({"image": ROWS}).values())
+    save(model, tmp_path / "m")
+    config = inference.Config(str(tmp_path / "m.json"), str(tmp_path / "m.pdiparams"))
+    config.disable_glog_info()
+    runner = inference.create_predictor(config)
+    runner.get_input_handle("image").copy_from_cpu(ROWS)
+    runner.run()
+    found = [runner.get_output_handle(n).copy_to_cpu() for n in runner.get_output_names()]
+    assert len(found) == len(wanted) == 3
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)  # another matrix library
+    check_same(list(load(tmp_path / "m").run({"image": ROWS}).values()), wanted)
+
+
+def test_a_model_without_weights_has_no_file_of_them_also_where_one_lay(tmp_path: Path) -> None:
+    save(capture(Repeating(), [[None, 4]]), tmp_path / "m")
+    written = save(capture(Bare(), [[None, 4]]), tmp_path / "m")
+    assert sorted(tmp_path.iterdir()) == sorted(written)
+    assert {path.suffix for path in written} == {".json", ".sha256"}
+    with dynamic_mode():
+        found = paddle.jit.load(str(tmp_path / "m"))(paddle.to_tensor(ROWS))
+    np.testing.assert_array_equal(found.numpy(), ROWS * 2)
+    np.testing.assert_array_equal(load(tmp_path / "m").run({"image": ROWS})["output"], ROWS * 2)
+
+
+def test_a_model_without_outputs_is_not_saved(tmp_path: Path) -> None:
+    model = capture(Bare(), [[None, 4]])
+    with pytest.raises(NothingToCompute):
+        save(model, tmp_path / "m", outputs=[])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+def test_threads_load_and_run_side_by_side(tmp_path: Path, is_static: bool) -> None:
+    save(capture(Repeating(), [[None, 4]]), tmp_path / "m")
+    wanted = list(load(tmp_path / "m").run({"image": ROWS}).values())
+
+    def work(_: int) -> list[Any]:
+        return list(load(tmp_path / "m").run({"image": ROWS}).values())
+
+    if is_static:
+        paddle.enable_static()
+    with ThreadPoolExecutor(4) as threads:
+        for found in threads.map(work, range(24)):
+            check_same(found, wanted)
+    paddle.disable_static()

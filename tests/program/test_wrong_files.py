@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import paddle
 import pytest
 from program_nets import pictures
 
@@ -236,6 +237,25 @@ def test_a_program_that_would_end_the_process_is_refused(
     edited(lenet, edit)
     with pytest.raises(NotAModel, match=f"{lenet}.json .*{why}"):
         load(lenet)
+
+
+def test_numbers_written_over_a_slice_that_are_not_there_are_noticed(tmp_path: Path) -> None:
+    class Overwriting(paddle.nn.Layer):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            y = x * 2
+            y[:, 0] = 7.0
+            return y
+
+    spec = [paddle.static.InputSpec([None, 3], "float32", "x")]
+    paddle.jit.save(Overwriting(), str(tmp_path / "m"), spec)
+    load(tmp_path)
+
+    def edit(document: Document) -> None:
+        attribute_of(document, "1.set_value_", "values")["AT"]["D"] = []
+
+    edited(tmp_path / "m", edit)
+    with pytest.raises(NotAModel, match="a set_value without its numbers"):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["1.relu_next", "3.my_relu"])
