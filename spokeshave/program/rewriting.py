@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from spokeshave.seams import (
     Operation,
     Program,
     Value,
+    back_at_end,
     building,
     erase,
     erase_tensors,
@@ -137,6 +139,7 @@ class Editor:
         self._unread = {op.id() for op in ops if _is_dead(op, shown)}
         # What every reader was given in place of a value, by its id, with the name of that value.
         self._heirs: dict[str, tuple[Value, str]] = {}
+        self._is_open = False
 
     @property
     def view(self) -> GraphView:
@@ -192,12 +195,25 @@ class Editor:
             name = self._free(name)
         if not (keep and self.holds(name)):
             write_tensor(self._model.scope, name, array)
-        with building(self._model.program):
+        with self._at_work():
             return new_parameter(name, array.shape, str(array.dtype))
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Many edits cost less inside, as what they build into is opened once for all."""
+        with building(self.program):
+            self._is_open = True
+            try:
+                yield
+            finally:
+                self._is_open = False
+
+    def _at_work(self) -> AbstractContextManager[None]:
+        return back_at_end(self.program) if self._is_open else building(self.program)
 
     def before(self, node: Node, build: Callable[[], Value], like: Node | None = None) -> Value:
         """What `build` makes, placed before a node, as a part of its layer or of that of `like`."""
-        with building(self._model.program):
+        with self._at_work():
             insert_before(self._picture.ops[node.id])
             return _of_layer((like or node).scope, build())
 
@@ -205,7 +221,7 @@ class Editor:
         """What `build` makes, placed right after a value is made (first of all for inputs and parameters)."""
         value = self._picture.values[value_id]
         maker = self.view.maker(value_id)
-        with building(self._model.program):
+        with self._at_work():
             insert_after(value.get_defining_op())
             return _of_layer(maker.scope if maker else "", build())
 
@@ -329,7 +345,7 @@ def rewrite(model: Model, rule: Pass) -> PassResult:
         return PassResult(model, rule.name, changed, declined)
     with static_mode():  # entering it once is cheaper than once for each op
         editor = Editor(model)
-        with taken_apart_on_failure(editor.program):
+        with taken_apart_on_failure(editor.program), editor.building():
             for place in fitting:
                 rule.apply(place, editor)
         return PassResult(editor.finish(rule.name), rule.name, changed, declined)

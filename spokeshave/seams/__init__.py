@@ -21,6 +21,7 @@ from spokeshave.seams.optimizers import run_startup, scheduler_of, serves_a_prog
 from spokeshave.seams.programs import (
     all_ops,
     attributes,
+    back_at_end,
     dtype_name,
     erase,
     forget_schedule,
@@ -82,6 +83,7 @@ __all__ = [
     "Value",
     "all_ops",
     "attributes",
+    "back_at_end",
     "building",
     "callable_program",
     "clone",

@@ -199,6 +199,18 @@ def erase(op: Operation) -> None:
 
 
 @contextmanager
+def back_at_end(program: Program) -> Iterator[None]:
+    """Ops that are built after the block land at the end again, wherever those inside it landed.
+
+    The op next to which they landed may go, and with it the place.
+    """
+    try:
+        yield
+    finally:
+        pir.set_insertion_point_to_block_end(program.global_block())
+
+
+@contextmanager
 def taken_apart_on_failure(program: Program) -> Iterator[None]:
     """If the block fails, no op of the program reads anything any more, so that it can go.
 
