@@ -305,12 +305,14 @@ class Editor:
 
 def _is_dead(op: Operation, kept: set[str]) -> bool:
     # Most ops are read: that is asked first, as a name takes longer.
-    results = [v for v in op.results() if not is_absent(v)]
-    if not results or any(not v.use_empty() or v.id in kept for v in results):
-        return False
+    has_results = False
+    for value in op.results():
+        if not is_absent(value):
+            if not value.use_empty() or value.id in kept:
+                return False
+            has_results = True
     # An op that ends in an underscore writes into an operand, read or not.
-    name = op.name()
-    return not (name.endswith("_") or name in DATA_OPS)
+    return has_results and not op.name().endswith("_") and op.name() not in DATA_OPS
 
 
 def _of_layer(scope: str, made: Value) -> Value:

@@ -224,9 +224,10 @@ def taken_apart_on_failure(program: Program) -> Iterator[None]:
 
 def new_parameter(name: str, shape: tuple[int, ...], dtype: str) -> Value:
     """A parameter that no optimizer touches, in the program being built; its numbers go to a scope apart."""
-    with paddle.static.program_guard(paddle.static.default_main_program()):
-        pir.reset_insertion_point_to_start()
-        op = _any_parameter(dtype)[1].clone(pir.IrMapping(), pir.CloneOptions(True, True, True))
+    template, place = _any_parameter(dtype)[1], pir.get_current_insertion_point()
+    pir.reset_insertion_point_to_start()
+    op = template.clone(pir.IrMapping(), pir.CloneOptions(True, True, True))
+    pir.set_insertion_point(place)
     made = op.result(0)
     set_shape(made, shape)
     op.set_str_attr("parameter_name", name)
