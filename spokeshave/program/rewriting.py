@@ -37,6 +37,8 @@ from spokeshave.seams import (
     read_tensor,
     static_mode,
     taken_apart_on_failure,
+    view_tensor,
+    write_rows,
     write_tensor,
 )
 
@@ -45,6 +47,10 @@ LAYER = "struct_name"
 
 def _anything(name: str) -> bool:
     return True
+
+
+# How much of a weight is worked on at a time.
+PART_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -181,6 +187,22 @@ class Editor:
             self.rewire(name, self.parameter(f"{name}.frozen", array), readers)
         else:
             write_tensor(self._model.scope, name, array)
+
+    def scale_weight(self, name: str, factors: np.ndarray) -> None:
+        """Multiplies a parameter by factors that broadcast to its shape, in their precision.
+
+        Some rows at a time, so that there is no second array of the whole.
+        """
+        if self._model.borrows:
+            numbers = self.weight(name)
+            self.set_weight(name, (numbers * factors).astype(numbers.dtype))
+            return
+        numbers = view_tensor(self._model.scope, name)
+        whole = np.broadcast_to(factors, numbers.shape)
+        count = max(1, PART_BYTES * len(numbers) // max(1, numbers.nbytes))
+        for start in range(0, len(numbers), count):
+            rows = slice(start, start + count)
+            write_rows(self._model.scope, name, start, (numbers[rows] * whole[rows]).astype(numbers.dtype))
 
     def holds(self, name: str) -> bool:
         """Whether the scope has a tensor of that name."""

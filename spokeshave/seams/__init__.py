@@ -56,6 +56,7 @@ from spokeshave.seams.tensors import (
     read_tensor,
     tensor_names,
     view_tensor,
+    write_rows,
     write_tensor,
 )
 from spokeshave.seams.tracing import (
@@ -144,6 +145,7 @@ __all__ = [
     "with_arguments",
     "words_of",
     "write_program",
+    "write_rows",
     "write_tensor",
     "written_forward",
 ]

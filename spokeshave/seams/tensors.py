@@ -57,6 +57,12 @@ def write_tensor(scope: Scope, name: str, array: np.ndarray) -> None:
     scope.var(name).get_tensor().set(np.asarray(array, order="C"), paddle.CPUPlace())
 
 
+def write_rows(scope: Scope, name: str, start: int, rows: np.ndarray) -> None:
+    """Puts an array over the rows of a tensor from `start` on, where it lies."""
+    part = scope.find_var(name).get_tensor()._slice(start, start + len(rows))
+    part.set(np.asarray(rows, order="C"), paddle.CPUPlace())
+
+
 def erase_tensors(scope: Scope, names: Sequence[str]) -> None:
     """Forgets tensors."""
     scope.erase(list(names))

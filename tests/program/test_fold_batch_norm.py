@@ -18,7 +18,7 @@ from program_nets import built, pictures, ran
 from spokeshave.graph import GraphView, Node, ViewBuilder, diff, problems
 from spokeshave.ops.effects import BATCH_NORMS
 from spokeshave.program import PASSES, Model, PassResult, load, rewrite, save
-from spokeshave.program.passes.fold_batch_norm import scaled
+from spokeshave.program.passes.fold_batch_norm import factors_of
 from spokeshave.seams import erase_tensors, write_tensor
 
 pytest_plugins = ["program_nets"]
@@ -362,7 +362,7 @@ def test_each_output_channel_of_a_grouped_transposed_filter_gets_its_own_gain() 
     node = Node("n", "pd_op.conv2d_transpose", attrs={"groups": 2})
     gain = np.array([1.0, 2.0, 3.0, 10.0, 20.0, 30.0])  # three of each group
     weight = np.ones((4, 3, 1, 1), np.float32)  # two inputs a group
-    found = scaled(node, weight, gain)[:, :, 0, 0]
+    found = (weight * factors_of(node, gain, weight.shape))[:, :, 0, 0]
     np.testing.assert_array_equal(found, [[1, 2, 3], [1, 2, 3], [10, 20, 30], [10, 20, 30]])
 
 
@@ -383,7 +383,8 @@ def test_a_scaled_weight_makes_what_the_weight_made_times_the_gain(
     image = paddle.to_tensor(random.standard_normal((1, groups * into, 3, 3)))
     run = F.conv2d_transpose if is_transposed else F.conv2d
     node = Node("n", f"pd_op.{run.__name__}", attrs={"groups": groups})
-    made = run(image, paddle.to_tensor(scaled(node, weight.copy(), gain)), groups=groups).numpy()
+    scaled = weight * factors_of(node, gain, weight.shape)
+    made = run(image, paddle.to_tensor(scaled), groups=groups).numpy()
     wanted = run(image, paddle.to_tensor(weight), groups=groups).numpy() * gain[:, None, None]
     np.testing.assert_allclose(made, wanted, rtol=1e-9, atol=1e-9)  # double precision, a few sums
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from program_nets import built, ran
 from spokeshave.errors.graph import GraphBroken
 from spokeshave.errors.program import ErasedInUse
 from spokeshave.graph import Step, diff
-from spokeshave.program import PASSES, Editor, Found, Model, Rewrite, load, rewrite
+from spokeshave.program import PASSES, Editor, Found, Model, Rewrite, load, rewrite, rewriting
 from spokeshave.report import Reason
 from spokeshave.seams import name_value
 
@@ -321,6 +322,24 @@ def test_what_stands_in_the_place_of_a_value_has_its_name() -> None:
     expected = model.run(image, ["normed"])["normed"]
     # As near as folding is.
     np.testing.assert_allclose(folded.run(image, ["normed"])["normed"], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("borrows", [True, False])
+@pytest.mark.parametrize("part_bytes", [1, 40, 1 << 20])
+def test_a_weight_is_scaled_a_part_at_a_time(
+    borrows: bool, part_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rewriting, "PART_BYTES", part_bytes)
+    model = replace(built(net), borrows=borrows)
+    weight = model.view.node("conv2d_0").operand("filter") or ""
+    before = model.weight(weight)
+    factors = np.arange(1.0, 5.0).reshape(1, -1, 1, 1)
+    editor = Editor(model)
+    editor.scale_weight(weight, factors)
+    changed = editor.finish("scaling")
+    found = changed.weight(changed.view.node("conv2d_0").operand("filter") or "")
+    np.testing.assert_array_equal(found, (before * factors).astype(np.float32))
+    np.testing.assert_array_equal(model.weight(weight), before)
 
 
 def test_a_name_stays_with_a_value_that_is_still_there() -> None:

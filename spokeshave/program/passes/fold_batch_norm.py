@@ -67,9 +67,8 @@ class FoldBatchNorm(Pass):
         linear, bn = found.match["linear"], found.match["bn"]
         gain, shift = _gain_and_shift(bn, editor)
         weight = _weight_of(linear)
-        numbers = editor.weight(weight)
         self._fold_bias(found, editor, gain, shift)
-        editor.set_weight(weight, scaled(linear, numbers, gain))
+        editor.scale_weight(weight, factors_of(linear, gain, found.view.value(weight).shape))
 
     def _fold_bias(self, found: Found, editor: Editor, gain: np.ndarray, shift: np.ndarray) -> None:
         """A new bias takes up gain and shift, and the old one where there is one."""
@@ -87,16 +86,7 @@ class FoldBatchNorm(Pass):
             editor.erase(bias.add)
 
 
-def scaled(node: Node, weight: np.ndarray, gain: np.ndarray) -> np.ndarray:
-    """The weight of a node, in place, with each output channel multiplied by its gain.
-
-    Worked out in the double precision of the gains, without a second array.
-    """
-    factors = _factors(node, gain, weight.shape)
-    return np.asarray(np.multiply(weight, factors, out=weight, casting="same_kind"))
-
-
-def _factors(node: Node, gain: np.ndarray, shape: Shape) -> np.ndarray:
+def factors_of(node: Node, gain: np.ndarray, shape: Shape) -> np.ndarray:
     """The gain of each output channel, where that lies in the weight."""
     if node.op in TRANSPOSED:
         # [in, out / groups, height, width]: each input channel has the outputs of its own group.
