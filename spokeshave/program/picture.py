@@ -9,6 +9,7 @@ from spokeshave.errors.program import FetchUnknown
 from spokeshave.graph import GraphView, Node, ViewBuilder
 from spokeshave.program.roles import forward_ops
 from spokeshave.seams import (
+    DATA_OPS,
     Operation,
     Program,
     Value,
@@ -21,7 +22,6 @@ from spokeshave.seams import (
 )
 
 PARAMETER, COMBINE, SPLIT, SLICE = "builtin.parameter", "builtin.combine", "builtin.split", "builtin.slice"
-DATA_OPS = ("pd_op.data", "pd_op.feed")
 # Stands for an operand that is made after it is read, which the check of a graph then reports.
 LATER = "a value that is made later"
 OUTPUT_OPS = ("pd_op.fetch", "builtin.shadow_output")

@@ -13,11 +13,12 @@ import numpy as np
 
 from spokeshave.graph import GraphView, Match, Node, Step, check, match
 from spokeshave.program.model import Model
-from spokeshave.program.picture import COMBINE, DATA_OPS, PARAMETER, SLICE, SPLIT, operands_reading
+from spokeshave.program.picture import COMBINE, PARAMETER, SLICE, SPLIT, operands_reading
 from spokeshave.program.roles import has_backward
 from spokeshave.registry import Shelf, made
 from spokeshave.report import Cell, Reason, Report, Row
 from spokeshave.seams import (
+    DATA_OPS,
     Operation,
     Program,
     Value,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spokeshave.seams import Operation, Program, is_absent
+from spokeshave.seams import DATA_OPS, Operation, Program, is_absent
 
 GRADIENT, SEED = "_grad", "pd_op.full_like"
-DATA = ("pd_op.data", "pd_op.feed")
 
 
 def training_ops(program: Program) -> list[Operation]:
@@ -55,7 +54,7 @@ def _made_of_parameters(ops: Iterable[Operation]) -> set[int]:
     settled: set[int] = set()
     for op in ops:
         makers = [v.get_defining_op() for v in op.operands_source() if not is_absent(v)]
-        if op.name() not in DATA and all(_key(maker) in settled for maker in makers):
+        if op.name() not in DATA_OPS and all(_key(maker) in settled for maker in makers):
             settled.add(_key(op))
     return settled
 
@@ -68,7 +67,7 @@ def _only_feeds(op: Operation, training: set[int], settled: set[int]) -> bool:
     readers = [r for v in op.results() if not is_absent(v) for r in v.all_used_ops()]
     if not readers or any(_key(r) not in training for r in readers):
         return False
-    if op.name() in DATA:
+    if op.name() in DATA_OPS:
         return bool(op.attrs().get("persistable") == [True])
     makers = (v.get_defining_op() for v in op.operands_source() if not is_absent(v))
     return bool(op.name() == SEED or all(_key(m) in settled or _key(m) in training for m in makers))

@@ -15,10 +15,10 @@ from spokeshave.seams.naming import (
     name_values,
     named_value,
     named_values,
-    program_of,
 )
 from spokeshave.seams.optimizers import run_startup, scheduler_of, serves_a_program
 from spokeshave.seams.programs import (
+    DATA_OPS,
     all_ops,
     attributes,
     back_at_end,
@@ -73,6 +73,7 @@ from spokeshave.seams.tracing import (
 
 __all__ = [
     "BLOCK",
+    "DATA_OPS",
     "PROGRAM",
     "REFUSALS",
     "TESTED_VERSIONS",
@@ -125,7 +126,6 @@ __all__ = [
     "parameter_ops",
     "persistable_values",
     "plain_clone",
-    "program_of",
     "read_program",
     "read_tensor",
     "rename_parameter",

@@ -14,7 +14,8 @@ from paddle import pir
 from spokeshave.errors.program import ErasedInUse
 from spokeshave.seams.handles import Operation, Program, Value
 
-_DATA = ("pd_op.data", "pd_op.feed")
+# What is fed, and what outlives a run without being a parameter.
+DATA_OPS = ("pd_op.data", "pd_op.feed")
 _WITH_FRACTION = ("float16", "bfloat16", "float32", "float64")
 _SET_TENSOR = "pd_op.set_value_with_tensor"
 # Ops that write plain numbers, with those that write a tensor.
@@ -46,13 +47,13 @@ def ops_within(op: Operation) -> Iterator[Operation]:
 
 def input_ops(program: Program) -> dict[str, Value]:
     """What a program is fed, by name, in order."""
-    ops = [op for op in program.global_block().ops if op.name() in _DATA]
+    ops = [op for op in program.global_block().ops if op.name() in DATA_OPS]
     return {op.attrs()["name"]: op.result(0) for op in ops if not _is_persistable(op)}
 
 
 def persistable_values(program: Program) -> dict[str, Value]:
     """What a program keeps in a scope, by name: parameters, and data that outlives a run."""
-    data = [op for op in program.global_block().ops if op.name() in _DATA and _is_persistable(op)]
+    data = [op for op in program.global_block().ops if op.name() in DATA_OPS and _is_persistable(op)]
     kept = {name: op.result(0) for name, op in parameter_ops(program).items()}
     return {**kept, **{op.attrs()["name"]: op.result(0) for op in data}}
 

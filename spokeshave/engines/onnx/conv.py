@@ -19,13 +19,18 @@ def _conv(draft: Draft, node: Node) -> None:
     refuse_channels_last(node)
     data, weight = at(node, "input"), at(node, "filter")
     attrs = _attrs(draft, node, data, draft.view.value(weight).shape[HEIGHT:])
+    _put(draft, node, "Conv", data, weight, attrs)
+
+
+def _put(draft: Draft, node: Node, op_type: str, data: str, weight: str, attrs: dict[str, Any]) -> None:
+    """Writes a convolution, with the bias that follows it."""
     inputs = [draft.read(data), draft.read(weight)]
     bias = block_of(draft.view, node).bias
     if bias is None:
-        draft.put("Conv", node, inputs, **attrs)
+        draft.put(op_type, node, inputs, **attrs)
         return
     inputs.append(put_bias(draft, bias, data, weight))
-    draft.put("Conv", node, inputs, out=bias.add.out, **attrs)
+    draft.put(op_type, node, inputs, out=bias.add.out, **attrs)
 
 
 def _attrs(draft: Draft, node: Node, data: str, kernel: tuple[int, ...]) -> dict[str, Any]:
@@ -45,13 +50,7 @@ def _conv_transpose(draft: Draft, node: Node) -> None:
     refuse_channels_last(node)
     data, weight = at(node, "x"), at(node, "filter")
     attrs = _transposed_attrs(draft, node, data, draft.view.value(weight).shape[HEIGHT:])
-    inputs = [draft.read(data), draft.read(weight)]
-    bias = block_of(draft.view, node).bias
-    if bias is None:
-        draft.put("ConvTranspose", node, inputs, **attrs)
-        return
-    inputs.append(put_bias(draft, bias, data, weight))
-    draft.put("ConvTranspose", node, inputs, out=bias.add.out, **attrs)
+    _put(draft, node, "ConvTranspose", data, weight, attrs)
 
 
 def _transposed_attrs(draft: Draft, node: Node, data: str, kernel: tuple[int, ...]) -> dict[str, Any]:
